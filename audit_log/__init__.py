@@ -1,0 +1,1 @@
+"""Accountability: who is acting, may they, and what was done, in one hash-chained ledger."""

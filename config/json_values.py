@@ -1,0 +1,8 @@
+"""The plain values that cross layers and reach the ledger: no floats, because they do not round-trip."""
+
+from collections.abc import Mapping, Sequence
+
+Json = None | bool | int | str | Sequence["Json"] | Mapping[str, "Json"]
+"""What a record, an output or an argument may hold; integers within 2**53 (design: the ledger)."""
+
+JsonMap = Mapping[str, Json]

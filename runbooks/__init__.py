@@ -1,0 +1,1 @@
+"""What a runbook is, how it is planned, and the engine that runs it."""
