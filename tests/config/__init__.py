@@ -1,0 +1,1 @@
+"""Tests of the bottom layer: vocabulary, the strict YAML reader, settings and secrets."""
