@@ -15,8 +15,8 @@ from typing import NewType
 # ClusterShell reads group files and upcalls from its configuration folder at import; ours is empty.
 os.environ["CLUSTERSHELL_CFGDIR"] = str(Path(__file__).parent / "clustershell")
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP  # noqa: E402  the folder must be set first
-from ClusterShell.NodeSet import NodeSet as _ClusterShellSet  # noqa: E402
+from ClusterShell.NodeSet import RESOLVER_NOGROUP  # the folder must be set first
+from ClusterShell.NodeSet import NodeSet as _ClusterShellSet
 
 NodeName = NewType("NodeName", str)
 
@@ -64,7 +64,7 @@ class NodeSet:
 
 def node_name(text: str) -> NodeName:
     """One plain node name, without ranges. Raises NodeNameError."""
-    if not _NAME.fullmatch(text) or len(text) > 255:  # noqa: PLR2004  longest host name, RFC 1035
+    if not _NAME.fullmatch(text) or len(text) > 255:  # longest host name, RFC 1035
         raise NodeNameError(f"{_shown(text)} is not a node name: {_why_not(text)}")
     return NodeName(text)
 

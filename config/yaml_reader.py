@@ -259,7 +259,7 @@ class _Builder:
         return text
 
     def _integer(self, event: Any, text: str) -> Json:
-        if len(text) > 17 or abs(int(text)) > LARGEST_INTEGER:  # noqa: PLR2004  digits of 2**53, sign
+        if len(text) > 17 or abs(int(text)) > LARGEST_INTEGER:  # 16 digits and a sign
             self._at(event, f"{_shown(text)} is beyond 2**53: write it in quotes, as text")
             return None
         return int(text)
