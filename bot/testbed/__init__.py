@@ -1,0 +1,24 @@
+"""A real Slurm with virtual nodes on one machine, for `nodewarden sandbox --slurm` and the tests.
+
+One kernel plays a cluster. Each virtual node is a set of PID, mount and UTS namespaces with its
+own host name, boot id, gres.conf, kernel log, slurmd and sshd; `supervisor.py` is its process 1.
+A main set around them holds munged, MariaDB, slurmdbd and slurmctld (SlurmUser=slurm), so one
+SIGKILL ends the testbed, even from another process after a crash, and all its mounts end with it.
+Nodes share the loopback network: each slurmd and sshd has a port of its own.
+
+Who is who: slurmctld runs as `slurm`, slurmd as root, the bot as an ordinary user with
+AdminLevel=Admin, jobs as another ordinary user, foreign drains by a third.
+
+On a node the bot is not root. What needs root goes through process 1 of the node, a root-owned
+helper with a fixed verb list (`start`, `stop`, `restart`, `show` of the unit slurmd), which checks
+the caller's uid on its Unix socket: the same split as sudo or polkit would give, without needing
+either installed. The `systemctl` in the node's PATH is its client.
+
+It must never touch the system's /etc (it adds its OS users, nothing else), listen on anything but
+127.0.0.1, or end a process that it did not start.
+"""
+
+from bot.testbed.options import TestbedError, TestbedOptions
+from bot.testbed.testbed import SlurmTestbed
+
+__all__ = ["SlurmTestbed", "TestbedError", "TestbedOptions"]

@@ -1,0 +1,180 @@
+"""The configuration files of the testbed as text. Pure: values in, text out.
+
+Every daemon binds to 127.0.0.1 (`NoInAddrAny`), believes the configured hardware instead of the
+real one (`config_overrides`), and tracks processes without cgroups, which a container may lack.
+"""
+
+from bot.testbed.layout import Layout
+from bot.testbed.options import TestbedOptions
+
+_RACK_SIZE = 4
+_NODE_CPUS = 64
+_NODE_MEMORY_MIB = 512_000
+
+
+def slurm_conf(layout: Layout, options: TestbedOptions, host: str) -> str:
+    """slurm.conf for controller, nodes and clients alike."""
+    folder = layout.folder
+    lines = [
+        f"ClusterName={options.cluster}",
+        f"SlurmctldHost={host}(127.0.0.1)",
+        f"SlurmctldPort={layout.controller_port}",
+        "SlurmUser=slurm",
+        "SlurmdUser=root",
+        "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny",
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={layout.munge_socket}",
+        "CredType=cred/munge",
+        f"StateSaveLocation={folder}/slurmctld",
+        f"SlurmdSpoolDir={folder}/nodes/%n/spool",
+        f"SlurmctldPidFile={folder}/slurmctld/slurmctld.pid",
+        f"SlurmdPidFile={folder}/nodes/%n/slurmd.pid",
+        f"SlurmctldLogFile={layout.logs}/slurmctld.log",
+        f"SlurmdLogFile={layout.logs}/slurmd-%n.log",
+        "SlurmdParameters=config_overrides",
+        f"SlurmdTimeout={options.slurmd_timeout}",
+        f"ReturnToService={options.return_to_service}",
+        f"KillWait={options.kill_wait}",
+        f"UnkillableStepTimeout={options.unkillable_step_timeout}",
+        f"RebootProgram={layout.tools}/reboot-node",
+        "ResumeTimeout=120",
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "JobAcctGatherType=jobacct_gather/none",
+        "MpiDefault=none",
+        f"TreeWidth={len(layout.nodes) + 1}",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core",
+        "GresTypes=gpu",
+        "AccountingStorageTRES=gres/gpu",
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        "AccountingStorageHost=127.0.0.1",
+        f"AccountingStoragePort={layout.accounting_port}",
+        f"AccountingStoragePass={layout.munge_socket}",
+    ]
+    if options.private_data:
+        lines.append(f"PrivateData={options.private_data}")
+    return "\n".join([*lines, *_node_lines(layout, options), *_partition_lines(layout), ""])
+
+
+def _node_lines(layout: Layout, options: TestbedOptions) -> list[str]:
+    return [
+        f"NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={layout.slurmd_port(node)}"
+        f" CPUs={_NODE_CPUS} RealMemory={_NODE_MEMORY_MIB} Gres=gpu:h100:{options.gpus}"
+        f" Feature=h100,rack{index // _RACK_SIZE + 1} State=UNKNOWN"
+        for index, node in enumerate(layout.nodes)
+    ]
+
+
+def _partition_lines(layout: Layout) -> list[str]:
+    parts = partitions(layout.nodes)
+    return [
+        f"PartitionName={name} Nodes={','.join(nodes)} MaxTime=7-00:00:00 State=UP"
+        + (" Default=YES" if name == "train" else "")
+        for name, nodes in parts.items()
+    ]
+
+
+def partitions(nodes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """train 01-08, short 07-10 and spare 11-12 of twelve; the same shares of another number."""
+    train, spare = len(nodes) * 2 // 3, max(1, len(nodes) // 6)
+    return {
+        "train": nodes[:train],
+        "short": nodes[max(0, train - 2) : len(nodes) - spare],
+        "spare": nodes[len(nodes) - spare :],
+    }
+
+
+def gres_conf(layout: Layout, gpus: int) -> str:
+    """One node's gres.conf. Plain files stand for the devices: slurmd only looks for them."""
+    return f"Name=gpu Type=h100 File={layout.folder}/devices/nvidia[0-{gpus - 1}]\n"
+
+
+def gpu_list(gpus: int) -> str:
+    """What `nvidia-smi -L` prints on this node."""
+    return "".join(
+        f"GPU {index}: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-4000-8000-{index:012})\n"
+        for index in range(gpus)
+    )
+
+
+def slurmdbd_conf(layout: Layout, password: str) -> str:
+    """slurmdbd.conf; it must belong to slurm and be readable by nobody else."""
+    return "\n".join(
+        [
+            "AuthType=auth/munge",
+            f"AuthInfo=socket={layout.munge_socket}",
+            "DbdHost=localhost",
+            "DbdAddr=127.0.0.1",
+            f"DbdPort={layout.accounting_port}",
+            "SlurmUser=slurm",
+            f"LogFile={layout.logs}/slurmdbd.log",
+            f"PidFile={layout.folder}/slurmdbd/slurmdbd.pid",
+            "StorageType=accounting_storage/mysql",
+            "StorageHost=127.0.0.1",
+            f"StoragePort={layout.database_port}",
+            "StorageUser=slurm",
+            f"StoragePass={password}",
+            "StorageLoc=slurm_acct_db",
+            "CommitDelay=1",
+            "",
+        ]
+    )
+
+
+def sshd_config(layout: Layout, node: str, options: TestbedOptions) -> str:
+    """A node's sshd: the bot's key only, and our tools first in the PATH."""
+    path = f"{layout.tools}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return "\n".join(
+        [
+            "ListenAddress 127.0.0.1",
+            f"Port {layout.ssh_port(node)}",
+            f"HostKey {layout.node_folder(node)}/host_key",
+            "PidFile none",
+            f"AuthorizedKeysFile {layout.folder}/ssh/authorized_keys",
+            f"AllowUsers {options.bot_user}",
+            "AuthenticationMethods publickey",
+            "UsePAM no",
+            "StrictModes no",
+            "PrintMotd no",
+            "AllowAgentForwarding no",
+            "AllowTcpForwarding no",
+            "X11Forwarding no",
+            "MaxStartups 100",
+            "UseDNS no",
+            f'SetEnv PATH="{path}" SLURM_CONF="{layout.slurm_conf}" NODEWARDEN_NODE="{node}"',
+            "",
+        ]
+    )
+
+
+def ssh_client_config(layout: Layout, options: TestbedOptions) -> str:
+    """The bot's ssh_config: one Host block per node."""
+    blocks = [
+        f"Host {node}\n  HostName 127.0.0.1\n  Port {layout.ssh_port(node)}\n"
+        for node in layout.nodes
+    ]
+    common = [
+        "Host *",
+        f"  User {options.bot_user}",
+        f"  IdentityFile {layout.identity}",
+        "  IdentitiesOnly yes",
+        f"  UserKnownHostsFile {layout.known_hosts}",
+        "  GlobalKnownHostsFile /dev/null",
+        "  StrictHostKeyChecking yes",
+        "  UpdateHostKeys no",
+        "  BatchMode yes",
+        "  ForwardAgent no",
+        "  LogLevel ERROR",
+        "",
+    ]
+    return "".join(blocks) + "\n".join(common)
+
+
+def database_sql(password: str) -> str:
+    """What MariaDB runs before it opens its port; each statement on one line."""
+    return (
+        "CREATE DATABASE IF NOT EXISTS slurm_acct_db;\n"
+        f"CREATE OR REPLACE USER 'slurm'@'127.0.0.1' IDENTIFIED BY '{password}';\n"
+        "GRANT ALL ON slurm_acct_db.* TO 'slurm'@'127.0.0.1';\n"
+    )

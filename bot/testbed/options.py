@@ -1,0 +1,30 @@
+"""What a testbed can be asked to be: sizes, times, names. Values only."""
+
+from dataclasses import dataclass
+
+
+class TestbedError(RuntimeError):
+    """The testbed could not do what was asked; the message names the log to read."""
+
+    __test__ = False  # pytest would take the name for a test class
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestbedOptions:
+    """Parameters of slurm.conf that tests vary, and the OS users that take part."""
+
+    __test__ = False
+
+    cluster: str = "sandbox"
+    slurmd_timeout: int = 60
+    """Seconds until a silent node is set DOWN and its jobs end."""
+    return_to_service: int = 1
+    private_data: str = ""
+    """For example `jobs`; empty means that everybody sees everything."""
+    kill_wait: int = 5
+    unkillable_step_timeout: int = 20
+    gpus: int = 8
+    bot_user: str = "nodewarden"
+    job_user: str = "nwtrainer"
+    admin_user: str = "nwoperator"
+    """A person with AdminLevel=Admin: the author of foreign drains."""

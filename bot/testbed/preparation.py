@@ -1,0 +1,164 @@
+"""Everything of a testbed that exists before its first process: users, folders, keys, files.
+
+Outside its folder it makes only the OS users (with a home each), and only those that are absent.
+"""
+
+import json
+import pwd
+import secrets
+import socket
+import subprocess
+import uuid
+from pathlib import Path
+
+from bot.testbed import configuration
+from bot.testbed.commands import environment, run, wait_for, write
+from bot.testbed.layout import Layout
+from bot.testbed.machines import main_spec, node_spec
+from bot.testbed.options import TestbedError, TestbedOptions
+from bot.testbed.requirements import program
+
+_TOOLS = Path(__file__).with_name("tools")
+_USERADD_SECONDS = 20.0
+
+
+def ensure_users(options: TestbedOptions) -> None:
+    """The bot, the job's owner and the admin as ordinary OS users without a password."""
+    for user in (options.bot_user, options.job_user, options.admin_user):
+        wait_for(lambda user=user: _ensure_user(user), _USERADD_SECONDS, f"create the user {user}")
+
+
+def _ensure_user(user: str) -> bool:
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        # Fails while another process holds the lock of /etc/passwd; the caller asks again. A
+        # password of `*` matches nothing, while useradd's `!` would lock out ssh keys as well.
+        argv = ["useradd", "--create-home", "--shell", "/bin/sh", "--password", "*", user]
+        run(argv, environment(Path("/dev/null")))
+    return True
+
+
+def prepare(layout: Layout, options: TestbedOptions) -> None:
+    """Write all files."""
+    _check_reachable(layout.folder)
+    _folders(layout, options)
+    _tools(layout)
+    _munge_key(layout)
+    _slurm_files(layout, options)
+    _ssh_files(layout, options)
+    for node in layout.nodes:
+        _node_files(layout, node, options)
+    write(layout.folder / "main.json", json.dumps(main_spec(layout)), 0o600)
+
+
+def _check_reachable(folder: Path) -> None:
+    """Daemons and jobs run as other users, so each folder above must let everybody through."""
+    if len(str(folder)) > 70:
+        raise TestbedError(f"{folder}: too long for Unix sockets below it; 70 characters at most")
+    for part in (folder, *folder.parents):
+        if part.exists() and not part.stat().st_mode & 0o001:
+            raise TestbedError(f"{part}: other users cannot pass (chmod o+x, or another folder)")
+
+
+def _folders(layout: Layout, options: TestbedOptions) -> None:
+    owners = {
+        "etc": "root",
+        "tools": "root",
+        "ssh": "root",
+        "nodes": "root",
+        "devices": "root",
+        "logs": "slurm",
+        "munge": "munge",
+        "slurmctld": "slurm",
+        "slurmdbd": "slurm",
+        "mariadb": "mysql",
+        "jobs": options.job_user,
+    }
+    for name, owner in owners.items():
+        path = layout.folder / name
+        path.mkdir(mode=0o755, parents=True)
+        entry = pwd.getpwnam(owner)
+        _own(path, entry)
+    for index in range(options.gpus):
+        (layout.folder / "devices" / f"nvidia{index}").touch()
+
+
+def _own(path: Path, entry: pwd.struct_passwd) -> None:
+    path.chmod(0o755)
+    subprocess.run(["/bin/chown", f"{entry.pw_uid}:{entry.pw_gid}", str(path)], check=True)
+
+
+def _tools(layout: Layout) -> None:
+    """Copies, because the bot's user may be unable to read the installed package."""
+    for tool in _TOOLS.iterdir():
+        write(layout.tools / tool.name, tool.read_text(encoding="utf-8"), 0o755)
+
+
+def _munge_key(layout: Layout) -> None:
+    write(layout.munge_socket.parent / "munge.key", secrets.token_hex(64), 0o400, "munge")
+
+
+def _slurm_files(layout: Layout, options: TestbedOptions) -> None:
+    etc = layout.slurm_conf.parent
+    password = secrets.token_hex(16)
+    host = socket.gethostname().partition(".")[0]
+    write(layout.slurm_conf, configuration.slurm_conf(layout, options, host))
+    write(etc / "gres.conf", configuration.gres_conf(layout, options.gpus))
+    write(etc / "slurmdbd.conf", configuration.slurmdbd_conf(layout, password), 0o600, "slurm")
+    names = " ".join(layout.nodes)
+    write(etc / "hosts", f"127.0.0.1 localhost {host} {names}\n")
+    write(
+        layout.folder / "mariadb" / "init.sql", configuration.database_sql(password), 0o600, "mysql"
+    )
+
+
+def _ssh_files(layout: Layout, options: TestbedOptions) -> None:
+    keygen(layout.identity, options.bot_user)
+    public = layout.identity.with_suffix(".pub").read_text(encoding="utf-8")
+    write(layout.folder / "ssh" / "authorized_keys", public)
+    write(layout.ssh_config, configuration.ssh_client_config(layout, options))
+
+
+def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
+    home = layout.node_folder(node)
+    home.mkdir(mode=0o755)
+    write(home / "boot_id", f"{uuid.uuid4()}\n")
+    write(home / "kernel.log", "")
+    write(home / "kernel-previous.log", "")
+    write(home / "gpus", configuration.gpu_list(options.gpus))
+    write(home / "gres.conf", configuration.gres_conf(layout, options.gpus))
+    write(home / "sshd_config", configuration.sshd_config(layout, node, options))
+    keygen(home / "host_key", "root")
+    remember_host_key(layout, node)
+    write(home / "machine.json", json.dumps(node_spec(layout, node, options)), 0o600)
+
+
+def keygen(path: Path, owner: str) -> None:
+    """A new ed25519 key pair at this path."""
+    path.unlink(missing_ok=True)
+    path.with_suffix(".pub").unlink(missing_ok=True)
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", path.name, "-f", str(path)]
+    run(argv, environment(Path("/dev/null")))
+    write(path, path.read_text(encoding="ascii"), 0o600, owner)
+
+
+def remember_host_key(layout: Layout, node: str) -> None:
+    """Add the node's present host key to the client's known hosts."""
+    public = (layout.node_folder(node) / "host_key.pub").read_text(encoding="ascii")
+    kind, key = public.split()[:2]
+    with layout.known_hosts.open("a", encoding="ascii") as stream:
+        stream.write(f"[127.0.0.1]:{layout.ssh_port(node)} {kind} {key}\n")
+
+
+def make_database(layout: Layout) -> None:
+    """An empty MariaDB data folder; takes seconds, so it runs beside the rest."""
+    argv = [
+        "mariadb-install-db",
+        "--no-defaults",
+        "--user=mysql",
+        "--skip-test-db",
+        "--auth-root-authentication-method=normal",
+        f"--datadir={layout.folder}/mariadb/data",
+    ]
+    run(argv, {**environment(layout.slurm_conf), "HOME": "/nonexistent"})
