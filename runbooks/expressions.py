@@ -7,6 +7,7 @@ parsed again, neither as an expression nor as a number.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -24,6 +25,18 @@ LARGEST_RESULT = 64 * 1024
 """Bytes of one result (design 6)."""
 DEEPEST = 32
 """Levels of nesting of a template's data or of a value."""
+
+__all__ = (
+    "ExpressionError",
+    "evaluate",
+    "is_sole_expression",
+    "names_used",
+    "sole_name",
+    "split_around_expression",
+    "template_names",
+    "truth",
+    "value_of",
+)
 
 _ENVIRONMENT = ImmutableSandboxedEnvironment(
     undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True
@@ -93,6 +106,13 @@ def is_sole_expression(template: Json) -> bool:
         and len(parts := _parts(template)) == 1
         and not isinstance(parts[0], nodes.TemplateData)
     )
+
+
+def split_around_expression(template: str) -> tuple[str, str, str] | None:
+    """Text before, the one `{{ expression }}`, text after; None where there is not exactly one."""
+    _parts(template)
+    pieces = re.fullmatch(r"([^{]*)(\{\{[^{}]*\}\})([^{}]*)", template)
+    return (pieces[1], pieces[2], pieces[3]) if pieces else None
 
 
 def _evaluate(template: Json, names: JsonMap, where: str) -> Json:
