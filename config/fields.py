@@ -74,7 +74,8 @@ def _secret(value: object) -> SecretRef:
     return value if isinstance(value, SecretRef) else SecretRef(_text(value))
 
 
-def _nodes(value: object) -> NodeSet:
+def read_nodes(value: object) -> NodeSet:
+    """A node expression, or a list of them. Raises ValueError."""
     if isinstance(value, NodeSet):
         return value
     if isinstance(value, list):
@@ -84,7 +85,8 @@ def _nodes(value: object) -> NodeSet:
     return expand_unchecked(_text(value))
 
 
-def _max_out(value: object) -> MaxOut:
+def read_max_out(value: object) -> MaxOut:
+    """A number of nodes or a share. Raises ValueError."""
     if isinstance(value, MaxOut):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -135,8 +137,8 @@ def _matching(pattern: re.Pattern[str], expected: str) -> BeforeValidator:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Secret = Annotated[SecretRef, BeforeValidator(_secret)]
-Nodes = Annotated[NodeSet, BeforeValidator(_nodes)]
-Out = Annotated[MaxOut, BeforeValidator(_max_out)]
+Nodes = Annotated[NodeSet, BeforeValidator(read_nodes)]
+Out = Annotated[MaxOut, BeforeValidator(read_max_out)]
 Day = Annotated[date, BeforeValidator(_day)]
 AbsolutePath = Annotated[Path, BeforeValidator(_folder_or_file)]
 Url = Annotated[str, BeforeValidator(_url)]

@@ -53,6 +53,8 @@ _NUMBER_LIKE = re.compile(
 )
 _DATE_LIKE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.ASCII)
 _OTHER_WORDS = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null", "~"})
+_SECRET_KEY = re.compile("token|secret|password|passwd", re.IGNORECASE)
+"""Under such a key a value may be a secret that does not belong there: it is not repeated."""
 _SHOWN = 40
 
 
@@ -110,10 +112,11 @@ def read(text: str, source: str) -> Positioned:
         problem = YamlProblem(source, 1, 1, f"the file is larger than {LARGEST_FILE:,} bytes")
         raise YamlProblems((problem,))
     builder = _Builder(source)
+    value: Json = None
     try:
         value = builder.document(_events(text))
     except _Stop:
-        value = None
+        pass  # the problem that stopped the reading is noted
     except MarkedYAMLError as error:
         builder.note_error(error)
     except YAMLError as error:
@@ -179,7 +182,7 @@ class _Builder:
         self._check_plainness(event)
         match event:
             case ScalarEvent():
-                return self._scalar(event)
+                return self._scalar(event, path)
             case SequenceStartEvent():
                 return self._sequence(events, path)
             case MappingStartEvent():
@@ -231,7 +234,7 @@ class _Builder:
         if event.style is None and event.value == "<<":
             self._at(event, "a merge key (<<) is not accepted: write the keys out")
             return None
-        key = self._scalar(event)
+        key = self._scalar(event, ())
         if isinstance(key, str):
             return key
         if not (self.problems and self.problems[-1].line == event.start_mark.line + 1):
@@ -242,7 +245,7 @@ class _Builder:
         first = self.positions[path][0]
         self._at(event, f"the key {_shown(event.value)} stands twice; first in line {first}")
 
-    def _scalar(self, event: Any) -> Json:
+    def _scalar(self, event: Any, path: Path) -> Json:
         text: str = event.value
         if event.style is not None:
             return text
@@ -250,17 +253,18 @@ class _Builder:
             return None
         if text in {"true", "false"}:
             return text == "true"
+        shown = "this" if path and _SECRET_KEY.search(str(path[-1])) else _shown(text)
         if _INTEGER.fullmatch(text):
-            return self._integer(event, text)
-        why = _ambiguity(text)
+            return self._integer(event, text, shown)
+        why = _ambiguity(text, shown)
         if why:
             self._at(event, why)
             return None
         return text
 
-    def _integer(self, event: Any, text: str) -> Json:
+    def _integer(self, event: Any, text: str, shown: str) -> Json:
         if len(text) > 17 or abs(int(text)) > LARGEST_INTEGER:  # 16 digits and a sign
-            self._at(event, f"{_shown(text)} is beyond 2**53: write it in quotes, as text")
+            self._at(event, f"{shown} is beyond 2**53: write it in quotes, as text")
             return None
         return int(text)
 
@@ -273,9 +277,8 @@ class _Builder:
         raise _Stop
 
 
-def _ambiguity(text: str) -> str:
+def _ambiguity(text: str, shown: str) -> str:
     """Why a plain scalar is refused, with what to write; empty when it is simply text."""
-    shown = _shown(text)
     if text.lower() in _OTHER_WORDS:
         return f'{shown} can be read as a truth value or null: write true, false, null or "{shown}"'
     if _DATE_LIKE.fullmatch(text):
