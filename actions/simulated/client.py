@@ -1,0 +1,195 @@
+"""The simulated cluster as the bot sees it: `ClusterHands` and `NodeHands` over the server's socket.
+
+Constructed by `actions.catalogue`. Holds no connection and no cache: a call connects, asks once and
+closes, so that it survives a fork, a kill on either side, and a new server at the same path.
+"""
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from actions.cluster import Job, Node, Snapshot
+from actions.contract import Unreadable, WriteUnknown
+from actions.remote_values import (
+    CommandResult,
+    HostFacts,
+    Reachability,
+    Service,
+    ServiceState,
+)
+from actions.simulated import stage, wire
+from actions.simulated.wire import Request, Sort
+from config.ids import ClusterName
+from config.node_names import NodeName
+
+_CHUNK = 1 << 20
+
+
+class LostCall(Exception):
+    """The server got the request (or may have) and no answer came back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Where the server listens, who asks, and how long the caller waits."""
+
+    path: Path
+    caller: str = "nodewarden"
+    limit: timedelta = timedelta(seconds=5)
+
+    def ask(self, sort: Sort, verb: str, arguments: Mapping[str, object]) -> bytes:
+        """The JSON of the answer.
+
+        Raises the errors of `wire.ERRORS`, ConnectionError when nobody listens, and LostCall.
+        """
+        request = wire.encode_request(
+            Request(
+                sort=sort,
+                verb=verb,
+                arguments=dict(arguments),
+                caller=self.caller,
+                limit=self.limit,
+            )
+        )
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as line:
+            line.settimeout(self.limit / timedelta(seconds=1))
+            try:
+                line.connect(str(self.path))
+            except OSError as error:
+                raise ConnectionError(f"nobody listens at {self.path}: {error}") from error
+            try:
+                line.sendall(request)
+                answer = _receive(line)
+            except OSError as error:
+                raise LostCall(f"no answer from the simulated cluster: {error}") from error
+        if not answer:
+            raise LostCall("the connection to the simulated cluster was closed without an answer")
+        return wire.decode_answer(answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedCluster:
+    """`ClusterHands` over a simulated slurmctld."""
+
+    name: ClusterName
+    line: Line
+
+    def snapshot(self) -> Snapshot:
+        """The whole cluster now."""
+        taken = stage.SNAPSHOT.validate_json(self._read("snapshot", {}))
+        if taken.cluster != self.name:
+            raise Unreadable(f"asked {self.name}, but cluster {taken.cluster!a} answered")
+        return taken
+
+    def fresh_node(self, node: NodeName) -> Node:
+        """This node now."""
+        return stage.NODE.validate_json(self._read("fresh_node", {"node": node}))
+
+    def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
+        """Jobs on this node now."""
+        return stage.JOBS.validate_json(self._read("fresh_jobs", {"node": node}))
+
+    def drain(self, node: NodeName, reason: str) -> None:
+        """Set DRAIN with this Reason."""
+        self._write("drain", {"node": node, "reason": wire.clean(reason)})
+
+    def resume(self, node: NodeName) -> None:
+        """Clear DRAIN."""
+        self._write("resume", {"node": node})
+
+    def _read(self, verb: str, arguments: Mapping[str, object]) -> bytes:
+        """A reading. Raises Unreadable instead of what the socket raises."""
+        try:
+            return self.line.ask(Sort.READ, verb, arguments)
+        except (ConnectionError, LostCall) as error:
+            raise Unreadable(str(error)) from error
+
+    def _write(self, verb: str, arguments: Mapping[str, object]) -> None:
+        """A write. Unreadable: nothing was written; WriteUnknown: it may have been."""
+        try:
+            self.line.ask(Sort.WRITE, verb, arguments)
+        except ConnectionError as error:
+            raise Unreadable(f"{error}: nothing was written") from error
+        except LostCall as error:
+            raise WriteUnknown(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedNodes:
+    """`NodeHands` over simulated hosts."""
+
+    line: Line
+
+    def reach(self, node: NodeName) -> Reachability:
+        """What a connection to the host meets."""
+        return stage.REACHABILITY.validate_json(self._read("reach", {"node": node}))
+
+    def host_facts(self, node: NodeName) -> HostFacts:
+        """What the node says of itself."""
+        return stage.HOST_FACTS.validate_json(self._read("host_facts", {"node": node}))
+
+    def service(self, node: NodeName, unit: str) -> Service:
+        """State of one unit."""
+        found = stage.SERVICE.validate_json(self._read("service", {"node": node, "unit": unit}))
+        return found or Service(unit=unit, state=ServiceState.UNKNOWN)
+
+    def start_service(self, node: NodeName, unit: str, effect_id: str) -> CommandResult:
+        """`systemctl start`."""
+        return self._write("start_service", node, unit, effect_id)
+
+    def restart_service(self, node: NodeName, unit: str, effect_id: str) -> CommandResult:
+        """`systemctl restart`."""
+        return self._write("restart_service", node, unit, effect_id)
+
+    def kernel_log(self, node: NodeName, previous_boot: bool) -> CommandResult:
+        """The kernel's log."""
+        answer = self._read("kernel_log", {"node": node, "previous_boot": previous_boot})
+        return _result(answer)
+
+    def run(
+        self, nodes: Sequence[NodeName], command: Sequence[str], time_limit: timedelta
+    ) -> Mapping[NodeName, CommandResult]:
+        """One read-only command on many nodes; every node has a result, also where none came."""
+        patient = Line(path=self.line.path, caller=self.line.caller, limit=time_limit)
+        given = {"nodes": list(nodes), "command": [wire.clean(word) for word in command]}
+        try:
+            return stage.RESULTS.validate_json(patient.ask(Sort.READ, "run", given))
+        except (ConnectionError, LostCall) as error:
+            return {node: CommandResult(exit_code=None, lost=str(error)) for node in nodes}
+
+    def _read(self, verb: str, arguments: Mapping[str, object]) -> bytes:
+        """A reading. Raises Unreadable instead of what the socket raises."""
+        try:
+            return self.line.ask(Sort.READ, verb, arguments)
+        except (ConnectionError, LostCall) as error:
+            raise Unreadable(str(error)) from error
+
+    def _write(self, verb: str, node: NodeName, unit: str, effect_id: str) -> CommandResult:
+        """A command that changes something; no answer is a result without exit code."""
+        given = {"node": node, "unit": unit, "effect_id": effect_id}
+        try:
+            return _result(self.line.ask(Sort.WRITE, verb, given))
+        except (ConnectionError, LostCall) as error:
+            return CommandResult(exit_code=None, lost=str(error))
+
+
+def _result(answer: bytes) -> CommandResult:
+    """A command's result. Raises ValueError when there is none."""
+    found = stage.RESULT.validate_json(answer)
+    if found is None:
+        raise ValueError("the simulated cluster answered a command with nothing")
+    return found
+
+
+def _receive(line: socket.socket) -> bytes:
+    """Everything until the server closes. Raises OSError, also for an answer beyond all bounds."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := line.recv(_CHUNK):
+        size += len(chunk)
+        if size > wire.LARGEST_ANSWER:
+            raise OSError(f"the answer is larger than {wire.LARGEST_ANSWER} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)

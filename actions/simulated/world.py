@@ -1,0 +1,382 @@
+"""The simulated cluster as a whole: what the bot reads and writes, and what time brings about.
+
+Called by `server` (and directly by tests). Time comes in through `tick`; nothing here reads a clock,
+starts a thread or opens a socket. A jump of time gives the same world as many small ones.
+"""
+
+import heapq
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import assert_never
+
+from actions.cluster import Job, Node, Snapshot
+from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from actions.remote_values import CommandResult, HostFacts, Reach, Reachability, Service
+from actions.simulated import controller_rules, host_rules, node_commands, queue_rules, views
+from actions.simulated.lookups import host_named, node_named, unit_name
+from actions.simulated.plug_verbs import PLUGS, controller_up
+from actions.simulated.state import Due, DueKind, Effect, State
+from config.node_names import NodeName
+
+GONE = "Unable to contact slurm controller (connect failure)"
+TIMED_OUT = "Unable to contact slurm controller: no answer within {limit:g} s"
+
+EVIDENCE = {
+    Reach.ALIVE: "a command ran",
+    Reach.REFUSED: "ssh: connect to host {host} port 22: Connection refused",
+    Reach.AUTH_FAILED: "{host}: Permission denied (publickey)",
+    Reach.HOST_KEY_CHANGED: "REMOTE HOST IDENTIFICATION HAS CHANGED for {host}",
+    Reach.NO_SHELL: "{host}: banner received, no shell within the time limit",
+    Reach.TIME_OUT: "ssh: connect to host {host} port 22: Connection timed out",
+    Reach.NO_ROUTE: "ssh: connect to host {host} port 22: No route to host",
+    Reach.NOT_ASKED: "{host} was not asked",
+}
+
+
+class WriteVerb(StrEnum):
+    """The writes that the bot can make."""
+
+    DRAIN = "drain"
+    RESUME = "resume"
+    START_SERVICE = "start_service"
+    RESTART_SERVICE = "restart_service"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write as it was asked for."""
+
+    verb: WriteVerb
+    node: NodeName
+    arguments: Mapping[str, str]
+    caller: str = ""
+    pid: int = 0
+    limit: timedelta = timedelta(seconds=30)
+
+
+class FaultKind(StrEnum):
+    """How a write can go wrong."""
+
+    REJECTED = "rejected"
+    """The controller says no, with `words`."""
+    APPLIED_NO_ANSWER = "applied_no_answer"
+    LOST = "lost"
+    """Neither applied nor answered."""
+    APPLIED_LATER = "applied_later"
+    """Not answered, applied after `delay`: also when whoever asked is dead by then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What will go wrong with the next write."""
+
+    kind: FaultKind
+    verb: WriteVerb | None = None
+    """None: whichever write comes."""
+    delay: timedelta = timedelta(seconds=3)
+    words: str = "slurm_update error: Access/permission denied"
+    holds: bool = False
+    """The connection stays open without an answer, until the caller gives up or dies."""
+
+
+class When(StrEnum):
+    """Where a foreign act is put."""
+
+    BEFORE = "before"
+    """Between the last look and the write."""
+    AFTER = "after"
+    """Between the write and the read-back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignAct:
+    """Plugs that are pulled exactly at the next write."""
+
+    when: When
+    plugs: tuple[Mapping[str, object], ...]
+    """Each with `plug` and its arguments."""
+    verb: WriteVerb | None = None
+
+
+class NoAnswer(Exception):
+    """The caller of this write gets no answer; `holds` says whether its connection stays open."""
+
+    def __init__(self, holds: bool) -> None:
+        """Keep what the server must do with the connection."""
+        super().__init__("no answer")
+        self.holds = holds
+
+
+@dataclass(slots=True)
+class World:
+    """A cluster that obeys the rules beside it."""
+
+    state: State
+    faults: list[Fault] = field(default_factory=list)
+    foreign: list[ForeignAct] = field(default_factory=list)
+    late: list[Write] = field(default_factory=list)
+
+    def tick(self, now: datetime) -> None:
+        """Let everything happen that is due until `now`; an earlier time changes nothing."""
+        state = self.state
+        queue_rules.schedule(state)
+        while state.due and state.due[0][0] <= now:
+            at, _, due = heapq.heappop(state.due)
+            state.now = max(state.now, at)
+            self._happen(due)
+            queue_rules.schedule(state)
+        state.now = max(state.now, now)
+
+    def snapshot(self, limit: timedelta) -> Snapshot:
+        """As the controller answers it. Raises Unreadable."""
+        self._controller_answers(limit)
+        return views.snapshot(self.state)
+
+    def fresh_node(self, node: NodeName, limit: timedelta) -> Node:
+        """One node. Raises Unreadable, UnknownNode."""
+        self._controller_answers(limit)
+        return views.node(self.state, node_named(self.state, node))
+
+    def fresh_jobs(self, node: NodeName, limit: timedelta) -> tuple[Job, ...]:
+        """Jobs on one node. Raises Unreadable, UnknownNode, Refusal."""
+        self._controller_answers(limit)
+        node_named(self.state, node)
+        blind = views.blind(self.state)
+        if blind:
+            raise Refusal(blind[0])
+        return views.jobs_on(self.state, node)
+
+    def reach(self, node: NodeName) -> Reachability:
+        """What a connection to the host meets."""
+        verdict = host_rules.reach(host_named(self.state, node))
+        return Reachability(reach=verdict, evidence=EVIDENCE[verdict].format(host=node))
+
+    def host_facts(self, node: NodeName) -> HostFacts:
+        """What the node says of itself. Raises Unreadable."""
+        seen = self.reach(node)
+        if seen.reach is not Reach.ALIVE:
+            raise Unreadable(f"{node} gives no answer: {seen.evidence}")
+        return views.host_facts(self.state, host_named(self.state, node))
+
+    def service(self, node: NodeName, unit: str) -> Service | None:
+        """One unit; None when the node gives no answer."""
+        if self.reach(node).reach is not Reach.ALIVE:
+            return None
+        return views.service(host_named(self.state, node), unit_name(unit))
+
+    def kernel_log(self, node: NodeName, previous_boot: bool) -> CommandResult:
+        """The kernel's log."""
+        host = host_named(self.state, node)
+        lines = host.previous_log if previous_boot else host.kernel_log
+        return self._lost(node) or CommandResult(exit_code=0, output="\n".join(lines))
+
+    def run(
+        self, nodes: Sequence[NodeName], command: tuple[str, ...]
+    ) -> dict[NodeName, CommandResult]:
+        """One command on many nodes."""
+        return {
+            name: self._lost(name)
+            or node_commands.answer(self.state, host_named(self.state, name), command)
+            for name in nodes
+        }
+
+    def write(self, write: Write) -> CommandResult | None:
+        """Do what the bot asks, with the faults and foreign acts that were prepared for it.
+
+        Raises Unreadable (nothing was written), Rejected, UnknownNode, WriteUnknown, NoAnswer.
+        """
+        self._foreign_acts(When.BEFORE, write.verb)
+        fault = self._fault_for(write.verb)
+        on_controller = write.verb in {WriteVerb.DRAIN, WriteVerb.RESUME}
+        if on_controller and not self.state.controller.up:
+            raise Unreadable(f"{GONE}: nothing was written")
+        if fault is not None and fault.kind is FaultKind.REJECTED:
+            raise Rejected(fault.words)
+        if fault is not None and fault.kind is not FaultKind.APPLIED_NO_ANSWER:
+            self._postpone(write, fault)
+            raise NoAnswer(fault.holds)
+        answer = self._apply(write)
+        self._foreign_acts(When.AFTER, write.verb)
+        if fault is not None:
+            raise NoAnswer(fault.holds)
+        if on_controller and self.state.controller.answer_delay > write.limit:
+            raise WriteUnknown(_timed_out(write.limit))
+        return answer
+
+    def plug(self, name: str, arguments: Mapping[str, object]) -> object:
+        """Pull one plug. Raises Rejected, UnknownNode, ValueError for arguments that do not fit."""
+        verb = PLUGS.get(name)
+        if verb is None:
+            raise ValueError(f"no plug {name!a}; there are {', '.join(sorted(PLUGS))}")
+        answer: object = verb(self.state, **arguments)
+        queue_rules.schedule(self.state)
+        return answer
+
+    def _apply(self, write: Write) -> CommandResult | None:
+        """Change the world and note the effect; a rejected write leaves no effect."""
+        answer: CommandResult | None = None
+        state = self.state
+        match write.verb:
+            case WriteVerb.DRAIN:
+                node = node_named(state, write.node)
+                controller_rules.drain(state, node, write.arguments["reason"], write.caller)
+            case WriteVerb.RESUME:
+                controller_rules.resume(state, node_named(state, write.node))
+            case WriteVerb.START_SERVICE | WriteVerb.RESTART_SERVICE:
+                host = host_named(state, write.node)
+                lost = self._lost(write.node)
+                if lost is not None:
+                    return lost
+                answer = host_rules.start_unit(
+                    state,
+                    host,
+                    unit_name(write.arguments["unit"]),
+                    restart=write.verb is WriteVerb.RESTART_SERVICE,
+                )
+            case _:
+                assert_never(write.verb)
+        state.effects.append(
+            Effect(
+                number=len(state.effects) + 1,
+                at=state.now,
+                verb=write.verb.value,
+                arguments={"node": write.node, **write.arguments},
+                caller=write.caller,
+                pid=write.pid,
+            )
+        )
+        queue_rules.schedule(state)
+        return answer
+
+    def _postpone(self, write: Write, fault: Fault) -> None:
+        """Put the effect on the list of what will happen, unless it is lost for good."""
+        if fault.kind is FaultKind.APPLIED_LATER:
+            self.late.append(write)
+            self.state.later(
+                self.state.now + fault.delay,
+                Due(kind=DueKind.LATE_WRITE, subject=str(len(self.late) - 1)),
+            )
+
+    def _fault_for(self, verb: WriteVerb) -> Fault | None:
+        """The first prepared fault that fits, used up by this."""
+        for index, fault in enumerate(self.faults):
+            if fault.verb in {None, verb}:
+                return self.faults.pop(index)
+        return None
+
+    def _foreign_acts(self, when: When, verb: WriteVerb) -> None:
+        """Pull the plugs prepared for this place, used up by this."""
+        for act in tuple(self.foreign):
+            if act.when is when and act.verb in {None, verb}:
+                self.foreign.remove(act)
+                for plug in act.plugs:
+                    self._pull(plug)
+
+    def _pull(self, plug: Mapping[str, object]) -> None:
+        """Pull a plug that is written as a mapping."""
+        arguments = dict(plug)
+        self.plug(str(arguments.pop("plug")), arguments)
+
+    def _lost(self, node: NodeName) -> CommandResult | None:
+        """The result of a command on a host that cannot be reached."""
+        seen = self.reach(node)
+        if seen.reach is Reach.ALIVE:
+            return None
+        return CommandResult(exit_code=None, lost=f"{seen.reach.value}: {seen.evidence}")
+
+    def _controller_answers(self, limit: timedelta) -> None:
+        """Raise Unreadable when the controller is down or slower than the caller's patience."""
+        if not self.state.controller.up:
+            raise Unreadable(GONE)
+        if self.state.controller.answer_delay > limit:
+            raise Unreadable(_timed_out(limit))
+
+    def _happen(self, due: Due) -> None:
+        """One thing that was due."""
+        handler = _CONTROLLERS.get(due.kind)
+        if handler is not None:
+            if self.state.controller.up:
+                handler(self.state, due)
+            elif due.kind in {DueKind.JOB_END, DueKind.KILL_FAILED}:
+                self.state.controller.missed.append(due)
+            return
+        match due.kind:
+            case DueKind.BOOTED:
+                host = self.state.hosts[NodeName(due.subject)]
+                if str(host.boots) == due.stamp and not host.powered:
+                    host_rules.booted(self.state, host)
+            case DueKind.CONTROLLER_BACK:
+                controller_up(self.state)
+            case DueKind.LATE_WRITE:
+                self._late_write(self.late[int(due.subject)])
+            case DueKind.PLUG:
+                self._pull(json.loads(due.subject))
+            case _:
+                self.state.unsettled = True
+
+    def _late_write(self, write: Write) -> None:
+        """An effect whose caller has stopped waiting; what the world refuses, nobody hears."""
+        if write.verb in {WriteVerb.DRAIN, WriteVerb.RESUME} and not self.state.controller.up:
+            return
+        try:
+            self._apply(write)
+        except (Rejected, UnknownNode) as error:
+            self.state.happened("late write refused", write.node, str(error))
+
+
+def _timed_out(limit: timedelta) -> str:
+    """The message of a call that took too long."""
+    return TIMED_OUT.format(limit=limit / timedelta(seconds=1))
+
+
+def _job_end(state: State, due: Due) -> None:
+    """A job has run its time, if it is still the same start of it."""
+    job = state.jobs.get(int(due.subject))
+    if job is not None and job.state in {"RUNNING", "SUSPENDED"} and str(job.restarts) == due.stamp:
+        queue_rules.leave(state, job, "COMPLETED", "ended by itself")
+
+
+def _job_forgotten(state: State, due: Due) -> None:
+    """MinJobAge has passed."""
+    job = state.jobs.get(int(due.subject))
+    if job is not None and job.ended_at is not None:
+        del state.jobs[job.slurm_id]
+
+
+def _kill_failed(state: State, due: Due) -> None:
+    """A step survived SIGKILL for too long: slurmd gives the job up and drains the node."""
+    node = state.nodes[NodeName(due.subject)]
+    job = state.jobs.get(int(due.stamp))
+    if job is not None and node.name in job.completing and state.hosts[node.name].steps_stuck:
+        controller_rules.internal_drain(state, node, "Kill task failed")
+        queue_rules.release(state, job, node.name)
+
+
+def _settled(state: State, due: Due) -> None:
+    """slurmctld has heard of its nodes after its start."""
+    if due.stamp != state.controller.booted_at.isoformat():
+        return
+    state.controller.settled, state.unsettled = True, True
+    for node in state.nodes.values():
+        host = state.hosts[node.name]
+        if host.slurmd_answers and host.slurmd_started_at != node.slurmd_started_at:
+            controller_rules.register(state, node, host)
+        else:
+            controller_rules.contact(state, node, host)
+    controller_rules.next_ping(state)
+
+
+_CONTROLLERS: dict[DueKind, Callable[[State, Due], None]] = {
+    DueKind.PING: lambda state, due: controller_rules.ping(state, due.stamp),
+    DueKind.DEADLINE: lambda state, due: controller_rules.deadline(
+        state, state.nodes[NodeName(due.subject)], due.stamp
+    ),
+    DueKind.JOB_END: _job_end,
+    DueKind.JOB_FORGOTTEN: _job_forgotten,
+    DueKind.KILL_FAILED: _kill_failed,
+    DueKind.SETTLED: _settled,
+}
+"""What slurmctld does; while it is down nothing of it happens."""
