@@ -66,6 +66,8 @@ class Service:
     main_pid: int = 0
     kill_mode: str = ""
     """systemd KillMode: only `process` lets running steps survive a restart."""
+    delegate: str = ""
+    """systemd Delegate (`yes`, `no`); empty where it was not read."""
     detail: str = ""
     """Result or last lines, from outside."""
 
@@ -104,3 +106,7 @@ class HostFacts:
     """Last lines of this boot's kernel log that look like a fault (Xid, MCE, hung task)."""
     previous_boot_tail: str = ""
     """The same of the boot before, where it can be read."""
+    slurmd_version: str = ""
+    """Of slurmd on the node's disk."""
+    not_read: tuple[str, ...] = ()
+    """Names of the parts that could not be read: an empty tail of such a part is no finding."""
