@@ -5,7 +5,6 @@ and started again must find its port free, whatever connections others opened me
 """
 
 import contextlib
-import json
 import random
 import socket
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ _FIXED_PORTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Paths and ports; the same values are found again from another process by the folder."""
+    """Paths and ports of one testbed."""
 
     folder: Path
     nodes: tuple[str, ...]
@@ -27,26 +26,32 @@ class Layout:
 
     @property
     def slurm_conf(self) -> Path:
+        """For controller, nodes and clients."""
         return self.folder / "etc" / "slurm.conf"
 
     @property
     def ssh_config(self) -> Path:
+        """The bot's client."""
         return self.folder / "ssh" / "config"
 
     @property
     def known_hosts(self) -> Path:
+        """Host keys as the client knows them."""
         return self.folder / "ssh" / "known_hosts"
 
     @property
     def identity(self) -> Path:
+        """The bot's private key."""
         return self.folder / "ssh" / "identity"
 
     @property
     def munge_socket(self) -> Path:
+        """For slurm.conf and slurmdbd.conf."""
         return self.folder / "munge" / "munge.socket"
 
     @property
     def logs(self) -> Path:
+        """One file per daemon."""
         return self.folder / "logs"
 
     @property
@@ -56,38 +61,43 @@ class Layout:
 
     @property
     def jobs(self) -> Path:
+        """Scripts, output and journals; belongs to the job's user."""
         return self.folder / "jobs"
 
     @property
     def main_socket(self) -> Path:
+        """Process 1 of the main machine."""
         return self.folder / "main.socket"
 
     @property
-    def process_file(self) -> Path:
-        return self.folder / "main.process"
-
-    @property
     def controller_port(self) -> int:
+        """slurmctld."""
         return self.first_port
 
     @property
     def accounting_port(self) -> int:
+        """slurmdbd."""
         return self.first_port + 1
 
     @property
     def database_port(self) -> int:
+        """MariaDB."""
         return self.first_port + 2
 
     def node_folder(self, node: str) -> Path:
+        """Mounted into the node."""
         return self.folder / "nodes" / node
 
     def node_socket(self, node: str) -> Path:
+        """Process 1 of the node."""
         return self.node_folder(node) / "init.socket"
 
     def slurmd_port(self, node: str) -> int:
+        """slurmd of this node."""
         return self.first_port + _FIXED_PORTS + self.nodes.index(node)
 
     def ssh_port(self, node: str) -> int:
+        """sshd of this node."""
         return self.slurmd_port(node) + len(self.nodes)
 
 
@@ -126,13 +136,6 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def save(layout: Layout) -> None:
-    """Leave a note for `load`."""
-    facts = {"nodes": layout.nodes, "first_port": layout.first_port}
-    (layout.folder / "layout.json").write_text(json.dumps(facts), encoding="utf-8")
-
-
-def load(folder: Path) -> Layout:
-    """The layout that an earlier process saved in this folder."""
-    facts = json.loads((folder / "layout.json").read_text(encoding="utf-8"))
-    return Layout(folder=folder, nodes=tuple(facts["nodes"]), first_port=facts["first_port"])
+def process_file(folder: Path) -> Path:
+    """Says which process is the testbed of this folder."""
+    return folder / "main.process"

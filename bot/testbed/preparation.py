@@ -6,9 +6,10 @@ Outside its folder it makes only the OS users (with a home each), and only those
 import json
 import pwd
 import secrets
+import shutil
 import socket
-import subprocess
 import uuid
+from functools import partial
 from pathlib import Path
 
 from bot.testbed import configuration
@@ -16,7 +17,6 @@ from bot.testbed.commands import environment, run, wait_for, write
 from bot.testbed.layout import Layout
 from bot.testbed.machines import main_spec, node_spec
 from bot.testbed.options import TestbedError, TestbedOptions
-from bot.testbed.requirements import program
 
 _TOOLS = Path(__file__).with_name("tools")
 _USERADD_SECONDS = 20.0
@@ -25,7 +25,7 @@ _USERADD_SECONDS = 20.0
 def ensure_users(options: TestbedOptions) -> None:
     """The bot, the job's owner and the admin as ordinary OS users without a password."""
     for user in (options.bot_user, options.job_user, options.admin_user):
-        wait_for(lambda user=user: _ensure_user(user), _USERADD_SECONDS, f"create the user {user}")
+        wait_for(partial(_ensure_user, user), _USERADD_SECONDS, f"create the user {user}")
 
 
 def _ensure_user(user: str) -> bool:
@@ -39,16 +39,26 @@ def _ensure_user(user: str) -> bool:
     return True
 
 
-def prepare(layout: Layout, options: TestbedOptions) -> None:
-    """Write all files."""
+def prepare_folders(layout: Layout, options: TestbedOptions) -> None:
+    """The tree, each folder with the owner whose daemon writes there."""
     _check_reachable(layout.folder)
     _folders(layout, options)
+    password = secrets.token_hex(16)
+    sql = layout.folder / "mariadb" / "init.sql"
+    write(sql, configuration.database_sql(password), 0o600, "mysql")
+    text = configuration.slurmdbd_conf(layout, password)
+    write(layout.slurm_conf.with_name("slurmdbd.conf"), text, 0o600, "slurm")
+
+
+def prepare_files(layout: Layout, options: TestbedOptions) -> None:
+    """All other files; the database folder is made meanwhile."""
     _tools(layout)
     _munge_key(layout)
     _slurm_files(layout, options)
     _ssh_files(layout, options)
     for node in layout.nodes:
         _node_files(layout, node, options)
+    write_known_hosts(layout)
     write(layout.folder / "main.json", json.dumps(main_spec(layout)), 0o600)
 
 
@@ -78,21 +88,17 @@ def _folders(layout: Layout, options: TestbedOptions) -> None:
     for name, owner in owners.items():
         path = layout.folder / name
         path.mkdir(mode=0o755, parents=True)
-        entry = pwd.getpwnam(owner)
-        _own(path, entry)
+        path.chmod(0o755)
+        shutil.chown(path, owner, pwd.getpwnam(owner).pw_gid)
     for index in range(options.gpus):
         (layout.folder / "devices" / f"nvidia{index}").touch()
 
 
-def _own(path: Path, entry: pwd.struct_passwd) -> None:
-    path.chmod(0o755)
-    subprocess.run(["/bin/chown", f"{entry.pw_uid}:{entry.pw_gid}", str(path)], check=True)
-
-
 def _tools(layout: Layout) -> None:
     """Copies, because the bot's user may be unable to read the installed package."""
-    for tool in _TOOLS.iterdir():
-        write(layout.tools / tool.name, tool.read_text(encoding="utf-8"), 0o755)
+    for tool in (*_TOOLS.glob("*.sh"), *_TOOLS.glob("[!_]*.py")):
+        name = tool.stem.replace("_", "-")
+        write(layout.tools / name, tool.read_text(encoding="utf-8"), 0o755)
 
 
 def _munge_key(layout: Layout) -> None:
@@ -101,16 +107,11 @@ def _munge_key(layout: Layout) -> None:
 
 def _slurm_files(layout: Layout, options: TestbedOptions) -> None:
     etc = layout.slurm_conf.parent
-    password = secrets.token_hex(16)
     host = socket.gethostname().partition(".")[0]
     write(layout.slurm_conf, configuration.slurm_conf(layout, options, host))
     write(etc / "gres.conf", configuration.gres_conf(layout, options.gpus))
-    write(etc / "slurmdbd.conf", configuration.slurmdbd_conf(layout, password), 0o600, "slurm")
     names = " ".join(layout.nodes)
     write(etc / "hosts", f"127.0.0.1 localhost {host} {names}\n")
-    write(
-        layout.folder / "mariadb" / "init.sql", configuration.database_sql(password), 0o600, "mysql"
-    )
 
 
 def _ssh_files(layout: Layout, options: TestbedOptions) -> None:
@@ -130,7 +131,6 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     write(home / "gres.conf", configuration.gres_conf(layout, options.gpus))
     write(home / "sshd_config", configuration.sshd_config(layout, node, options))
     keygen(home / "host_key", "root")
-    remember_host_key(layout, node)
     write(home / "machine.json", json.dumps(node_spec(layout, node, options)), 0o600)
 
 
@@ -143,12 +143,14 @@ def keygen(path: Path, owner: str) -> None:
     write(path, path.read_text(encoding="ascii"), 0o600, owner)
 
 
-def remember_host_key(layout: Layout, node: str) -> None:
-    """Add the node's present host key to the client's known hosts."""
-    public = (layout.node_folder(node) / "host_key.pub").read_text(encoding="ascii")
-    kind, key = public.split()[:2]
-    with layout.known_hosts.open("a", encoding="ascii") as stream:
-        stream.write(f"[127.0.0.1]:{layout.ssh_port(node)} {kind} {key}\n")
+def write_known_hosts(layout: Layout) -> None:
+    """The present host keys of all nodes, for the client."""
+    lines = []
+    for node in layout.nodes:
+        public = (layout.node_folder(node) / "host_key.pub").read_text(encoding="ascii")
+        kind, key = public.split()[:2]
+        lines.append(f"[127.0.0.1]:{layout.ssh_port(node)} {kind} {key}\n")
+    write(layout.known_hosts, "".join(lines))
 
 
 def make_database(layout: Layout) -> None:

@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 
 from bot.testbed.commands import environment
-from bot.testbed.layout import Layout
+from bot.testbed.layout import Layout, process_file
 from bot.testbed.machines import machine_argv
 from bot.testbed.options import TestbedError
 
 _END_SECONDS = 20.0
 
 
-def spawn(layout: Layout) -> subprocess.Popen[bytes]:
+def spawn(layout: Layout) -> None:
     """Start the main machine and note which process it is."""
     with (layout.logs / "main.out").open("ab") as log:
         process = subprocess.Popen(
@@ -28,33 +28,33 @@ def spawn(layout: Layout) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     note = {"pid": process.pid, "start": start_time(process.pid)}
-    layout.process_file.write_text(json.dumps(note), encoding="ascii")
-    return process
+    process_file(layout.folder).write_text(json.dumps(note), encoding="ascii")
+    process.returncode = 0  # it outlives this object; `end` reaps it
 
 
-def end(process_file: Path) -> None:
+def end(note_file: Path) -> None:
     """End the noted machine and everything in it; nothing if it has ended already.
 
     The noted process is `unshare`, which waits for process 1 of the machine; the kernel lets that
     one be reaped only when every other process of its namespace is gone.
     """
     try:
-        note = json.loads(process_file.read_text(encoding="ascii"))
+        note = json.loads(note_file.read_text(encoding="ascii"))
     except FileNotFoundError:
         return
     pid = int(note["pid"])
     if start_time(pid) != note["start"]:
-        process_file.unlink()
+        note_file.unlink()
         return
     for child in _children(pid) or [pid]:
         os.kill(child, signal.SIGKILL)
     deadline = time.monotonic() + _END_SECONDS
     while start_time(pid) == note["start"]:
         if time.monotonic() > deadline:
-            raise TestbedError(f"process {pid} of {process_file.parent} does not end after SIGKILL")
+            raise TestbedError(f"process {pid} of {note_file.parent} does not end after SIGKILL")
         _reap(pid)
         time.sleep(0.01)
-    process_file.unlink()
+    note_file.unlink()
 
 
 def start_time(pid: int) -> int:
@@ -68,11 +68,8 @@ def start_time(pid: int) -> int:
 
 
 def _children(pid: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and _parent(int(entry.name)) == pid:
-            found.append(int(entry.name))
-    return found
+    processes = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [process for process in processes if _parent(process) == pid]
 
 
 def _parent(pid: int) -> int:

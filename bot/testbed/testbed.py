@@ -1,42 +1,35 @@
-"""The testbed itself: start, stop, and who the bot is in it."""
+"""The testbed as a whole: start and stop. See the package's docstring for its shape."""
 
-import socket
-import threading
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bot.testbed import layout as layouts
-from bot.testbed import preparation, processes, requirements
-from bot.testbed.commands import ask, as_user, environment, listens, run, wait_for
-from bot.testbed.layout import Layout
-from bot.testbed.options import TestbedError, TestbedOptions
+from bot.testbed import layout, preparation, processes, requirements
+from bot.testbed.cluster_faults import ClusterFaults
+from bot.testbed.jobs import Jobs
+from bot.testbed.node_faults import NodeFaults
+from bot.testbed.options import TestbedError
 
-_READY_SECONDS = 90.0
 _ACCOUNT = "research"
 
 
-class SlurmTestbed:
-    """A real Slurm with virtual nodes below one folder."""
+class SlurmTestbed(NodeFaults, ClusterFaults, Jobs):
+    """A real Slurm with virtual nodes below one folder; a context manager.
 
-    def __init__(
-        self, folder: Path, nodes: int = 12, options: TestbedOptions = TestbedOptions()
-    ) -> None:
-        self.folder = folder
-        self.options = options
-        self.bot_user = options.bot_user
-        self.nodes = layouts.node_names(nodes)
-        first, self._claim = layouts.claim_ports()
-        self.layout = Layout(folder=folder, nodes=self.nodes, first_port=first)
-        self.slurm_conf = self.layout.slurm_conf
-        self.ssh_config = self.layout.ssh_config
-        self._environment = environment(self.slurm_conf)
+    The folder must not exist yet, its path must be short (Unix sockets lie below it), and other
+    users must be able to pass through it.
+    """
 
     @staticmethod
     def missing() -> str:
         """One line that says why no testbed can run here, or empty text."""
         return requirements.missing()
+
+    @staticmethod
+    def stop_folder(folder: Path) -> None:
+        """End the testbed of this folder from any process, also after a crash of its starter."""
+        processes.end(layout.process_file(folder))
 
     def __enter__(self) -> Self:
         self.start()
@@ -60,62 +53,38 @@ class SlurmTestbed:
             self.stop()
             raise
 
+    def stop(self) -> None:
+        """End exactly what was started; returns when no process of it is left."""
+        self.stop_folder(self.folder)
+        self._claim.close()
+
     def _start(self) -> None:
         preparation.ensure_users(self.options)
-        preparation.prepare(self.layout, self.options)
-        layouts.save(self.layout)
-        preparation.make_database(self.layout)
-        processes.spawn(self.layout)
-        wait_for(self.layout.main_socket.exists, _READY_SECONDS, "the main machine")
+        preparation.prepare_folders(self.layout, self.options)
+        with ThreadPoolExecutor() as pool:
+            database = pool.submit(preparation.make_database, self.layout)
+            preparation.prepare_files(self.layout, self.options)
+            processes.spawn(self.layout)
+            self.wait_for(self.layout.main_socket.exists, "the main machine")
+            database.result()
         self._start_accounting()
-        self._start_controller()
+        self.start_controller()
         for node in self.nodes:
-            wait_for(self.layout.node_socket(node).exists, _READY_SECONDS, f"{node} to boot")
-            ask(self.layout.node_socket(node), "start", "slurmd")
-        wait_for(self._all_idle, _READY_SECONDS, "all nodes IDLE")
+            self.wait_for(self.layout.node_socket(node).exists, f"{node} to boot")
+            self.start_slurmd(node)
+        self.wait_for(self._all_idle, "all nodes IDLE")
 
     def _start_accounting(self) -> None:
-        self._service("mariadbd", self.layout.database_port)
-        self._service("slurmdbd", self.layout.accounting_port)
+        self.start_service("mariadbd", self.layout.database_port)
+        self.start_accounting()
         self.run("sacctmgr", "-i", "add", "cluster", self.options.cluster)
         self.run("sacctmgr", "-i", "add", "account", _ACCOUNT)
-        users = {
-            self.options.bot_user: ["adminlevel=Admin"],
-            self.options.admin_user: ["adminlevel=Admin"],
-            self.options.job_user: [],
-        }
-        for user, more in users.items():
-            self.run("sacctmgr", "-i", "add", "user", user, f"account={_ACCOUNT}", *more)
-
-    def _start_controller(self) -> None:
-        self._service("slurmctld", self.layout.controller_port)
-        wait_for(lambda: "UP" in self.run("scontrol", "ping"), _READY_SECONDS, "slurmctld")
-
-    def _service(self, unit: str, port: int) -> None:
-        ask(self.layout.main_socket, "start", unit)
-        wait_for(lambda: self._listening(unit, port), _READY_SECONDS, f"{unit} to open its port")
-
-    def _listening(self, unit: str, port: int) -> bool:
-        """False while it starts; an error as soon as it has ended, without waiting longer."""
-        facts = ask(self.layout.main_socket, "show", unit)
-        if facts["state"] != "active":
-            raise SystemError(f"{unit} ended ({facts['result']}); see {self.layout.logs}")
-        return listens(port)
+        admins = f"{self.options.bot_user},{self.options.admin_user}"
+        account = f"account={_ACCOUNT}"
+        self.run("sacctmgr", "-i", "add", "user", admins, account, "adminlevel=Admin")
+        self.run("sacctmgr", "-i", "add", "user", self.options.job_user, account)
 
     def _all_idle(self) -> bool:
         shown = self.run("sinfo", "--noheader", "--Node", "--format=%N %T")
         states = dict(line.split() for line in shown.splitlines())
         return states == dict.fromkeys(self.nodes, "idle")
-
-    def stop(self) -> None:
-        """End exactly what was started."""
-        processes.end(self.layout.process_file)
-        self._claim.close()
-
-    def run(self, *argv: str) -> str:
-        """Output of a Slurm tool, run as root."""
-        return run(argv, self._environment)
-
-    def as_bot(self, argv: Sequence[str]) -> list[str]:
-        """The command that runs `argv` as the bot's user with the cluster's SLURM_CONF."""
-        return as_user(self.options.bot_user, argv, {"SLURM_CONF": str(self.slurm_conf)})

@@ -1,0 +1,84 @@
+"""Foreign acts and faults of the whole cluster: an admin at work, the controller gone."""
+
+import signal
+
+from bot.testbed.commands import ask, listens
+from bot.testbed.core import Core
+
+
+class ClusterFaults(Core):
+    """An admin's drains, partitions and reservations; slurmctld and slurmdbd down and up."""
+
+    def as_admin(self, *argv: str) -> str:
+        """Output of a tool run by a person with AdminLevel=Admin who is not the bot."""
+        return self.run_as(self.options.admin_user, *argv)
+
+    def admin_drain(self, node: str, reason: str) -> None:
+        """A person's drain."""
+        self.as_admin("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
+
+    def admin_resume(self, node: str) -> None:
+        """A person's resume."""
+        self.as_admin("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+    def set_partition(self, name: str, **fields: str) -> None:
+        """`scontrol update PartitionName=...`, as in `set_partition("train", State="DOWN")`."""
+        words = [f"{field}={value}" for field, value in fields.items()]
+        self.as_admin("scontrol", "update", f"PartitionName={name}", *words)
+
+    def reserve(
+        self, name: str, nodes: str, *, user: str = "root", flags: str = "", minutes: int = 60
+    ) -> None:
+        """A reservation made by a person, starting now."""
+        words = [
+            f"ReservationName={name}",
+            f"Nodes={nodes}",
+            f"Users={user}",
+            "StartTime=now",
+            f"Duration={minutes}",
+        ]
+        if flags:
+            words.append(f"Flags={flags}")
+        self.as_admin("scontrol", "create", *words)
+
+    def delete_reservation(self, name: str) -> None:
+        """The way back from `reserve`."""
+        self.as_admin("scontrol", "delete", f"ReservationName={name}")
+
+    def stop_controller(self) -> None:
+        """SIGTERM: slurmctld saves its state and ends."""
+        ask(self.layout.main_socket, "stop", "slurmctld")
+
+    def kill_controller(self) -> None:
+        """SIGKILL: what was not saved yet is forgotten."""
+        ask(self.layout.main_socket, "signal", "slurmctld", signal.SIGKILL)
+        self.wait_for(lambda: not self.controller_runs(), "slurmctld to die")
+
+    def start_controller(self) -> None:
+        """Returns when it answers."""
+        self.start_service("slurmctld", self.layout.controller_port)
+        self.wait_for(lambda: "UP" in self.run("scontrol", "ping"), "slurmctld to answer")
+
+    def controller_runs(self) -> bool:
+        """Whether the process is there."""
+        return bool(ask(self.layout.main_socket, "show", "slurmctld")["state"] == "active")
+
+    def stop_accounting(self) -> None:
+        """slurmdbd ends; slurmctld goes on and queues its records."""
+        ask(self.layout.main_socket, "stop", "slurmdbd")
+
+    def start_accounting(self) -> None:
+        """Returns when slurmdbd takes connections."""
+        self.start_service("slurmdbd", self.layout.accounting_port)
+
+    def start_service(self, unit: str, port: int) -> None:
+        """Start one of the main machine's services; returns when its port is open."""
+        ask(self.layout.main_socket, "start", unit)
+        self.wait_for(lambda: self._listens(unit, port), f"{unit} to open its port")
+
+    def _listens(self, unit: str, port: int) -> bool:
+        """False while it starts; a service that has ended is an error without further waiting."""
+        facts = ask(self.layout.main_socket, "show", unit)
+        if facts["state"] != "active":
+            raise RuntimeError(f"{unit} ended ({facts['result']}); see {self.layout.logs}")
+        return listens(port)

@@ -1,0 +1,80 @@
+"""What a started testbed is: nodes, users, configuration."""
+
+import subprocess
+
+import pytest
+
+from bot.testbed import SlurmTestbed, TestbedError
+
+pytestmark = pytest.mark.slurm
+
+
+def _as_bot(testbed: SlurmTestbed, *argv: str) -> str:
+    done = subprocess.run(testbed.as_bot(argv), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_twelve_nodes_are_idle(slurm_testbed: SlurmTestbed) -> None:
+    assert len(slurm_testbed.nodes) == 12
+    assert all(slurm_testbed.node_states(node) == {"IDLE"} for node in slurm_testbed.nodes)
+    assert slurm_testbed.node("gpu-12")["Gres"] == "gpu:h100:8"
+
+
+def test_partitions_overlap_as_designed(slurm_testbed: SlurmTestbed) -> None:
+    shown = {name: slurm_testbed.partition(name)["Nodes"] for name in ("train", "short", "spare")}
+
+    assert shown == {"train": "gpu-[01-08]", "short": "gpu-[07-10]", "spare": "gpu-[11-12]"}
+
+
+def test_the_bot_is_neither_root_nor_slurm(slurm_testbed: SlurmTestbed) -> None:
+    users = slurm_testbed.run("ps", "-C", "slurmctld", "-o", "user=,args=").splitlines()
+    controller = next(line.split()[0] for line in users if str(slurm_testbed.folder) in line)
+    bot = _as_bot(slurm_testbed, "id", "-un").strip()
+
+    assert bot == slurm_testbed.bot_user
+    assert controller == "slurm"
+    assert bot not in {"root", "slurm"}
+    assert _as_bot(slurm_testbed, "id", "-u").strip() != "0"
+
+
+def test_the_bot_drains_and_resumes(slurm_testbed: SlurmTestbed) -> None:
+    _as_bot(slurm_testbed, "scontrol", "update", "NodeName=gpu-09", "State=DRAIN", "Reason=look")
+    shown = slurm_testbed.run("scontrol", "show", "node", "gpu-09")
+    _as_bot(slurm_testbed, "scontrol", "update", "NodeName=gpu-09", "State=RESUME")
+
+    assert "State=IDLE+DRAIN" in shown
+    assert f"Reason=look [{slurm_testbed.bot_user}@" in shown
+    slurm_testbed.wait_for_states("gpu-09", "IDLE")
+
+
+def test_the_job_user_may_not_drain(slurm_testbed: SlurmTestbed) -> None:
+    with pytest.raises(TestbedError, match="Access/permission denied"):
+        slurm_testbed.run_as(
+            slurm_testbed.options.job_user,
+            *("scontrol", "update", "NodeName=gpu-09", "State=DRAIN", "Reason=no"),
+        )
+
+    assert slurm_testbed.node_states("gpu-09") == {"IDLE"}
+
+
+def test_every_listener_is_on_loopback(slurm_testbed: SlurmTestbed) -> None:
+    layout = slurm_testbed.layout
+    ports = range(layout.first_port, layout.first_port + 3 + 2 * len(slurm_testbed.nodes))
+    lines = slurm_testbed.run("ss", "-Htln").splitlines()
+    local = {line.split()[3].rpartition(":") for line in lines}
+    ours = {address for address, _, port in local if int(port) in ports}
+
+    assert ours == {"127.0.0.1"}
+
+
+def test_accounting_knows_a_finished_job(slurm_testbed: SlurmTestbed) -> None:
+    number = slurm_testbed.submit("#!/bin/sh\ntrue\n", "--partition=spare")
+    slurm_testbed.wait_for_job(number, "COMPLETED")
+    argv = ("sacct", "--noheader", "--parsable2", "--allocations", "--format=State,Account")
+    wanted = "COMPLETED|research"
+
+    slurm_testbed.wait_for(
+        lambda: slurm_testbed.run(*argv, f"--jobs={number}").strip() == wanted,
+        "the record in sacct",
+    )

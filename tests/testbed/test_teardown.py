@@ -1,0 +1,94 @@
+"""What a stopped testbed leaves: nothing, whoever stops it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.testbed import SlurmTestbed, TestbedError
+from tests.testbed.fixture import fresh_folder
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(bool(SlurmTestbed.missing()), reason=SlurmTestbed.missing()),
+]
+
+_STARTER = """
+import os, sys
+from pathlib import Path
+from bot.testbed import SlurmTestbed
+testbed = SlurmTestbed(Path(sys.argv[1]), nodes=3)
+testbed.start()
+testbed.train(("gpu-01", "gpu-02"))
+os._exit(9)
+"""
+
+
+def _processes_of(folder: Path) -> list[str]:
+    """Commands of all processes that name the folder in arguments, environment or open files."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            here = os.readlink(entry / "cwd")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if str(folder).encode() in words or here.startswith(str(folder)):
+            found.append((entry / "comm").read_text().strip())
+    return found
+
+
+def test_stopping_leaves_no_process_and_no_mount() -> None:
+    with fresh_folder() as folder:
+        with SlurmTestbed(folder, nodes=3) as testbed:
+            testbed.train(("gpu-01", "gpu-02"))
+            running = _processes_of(folder)
+
+        assert {"slurmctld", "slurmd", "sshd", "munged", "mariadbd", "slurmdbd"} <= set(running)
+        assert _processes_of(folder) == []
+        assert str(folder) not in Path("/proc/mounts").read_text()
+
+
+def test_a_testbed_whose_starter_died_is_stopped_by_its_folder() -> None:
+    with fresh_folder() as folder:
+        argv = [sys.executable, "-c", _STARTER, str(folder)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == 9, done.stderr
+        assert "slurmstepd" in " ".join(_processes_of(folder))
+
+        SlurmTestbed.stop_folder(folder)
+
+        assert _processes_of(folder) == []
+        SlurmTestbed.stop_folder(folder)
+
+
+def test_another_process_with_the_same_number_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "main.process").write_text(f'{{"pid": {os.getpid()}, "start": 1}}')
+
+    SlurmTestbed.stop_folder(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_testbeds_run_at_once(slurm_testbed: SlurmTestbed) -> None:
+    with fresh_folder() as folder, SlurmTestbed(folder, nodes=3) as second:
+        assert second.node_states("gpu-03") == {"IDLE"}
+        assert second.layout.first_port != slurm_testbed.layout.first_port
+        second.admin_drain("gpu-03", "only here")
+
+        assert slurm_testbed.node_states("gpu-03") == {"IDLE"}
+
+    assert slurm_testbed.node_states("gpu-03") == {"IDLE"}
+
+
+def test_a_folder_that_others_cannot_pass_is_refused() -> None:
+    with fresh_folder() as folder:
+        folder.parent.chmod(0o700)
+        with pytest.raises(TestbedError, match="other users cannot pass"):
+            SlurmTestbed(folder, nodes=3).start()
+
+        assert not folder.exists()
