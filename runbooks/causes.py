@@ -17,7 +17,8 @@ from runbooks.expressions import names_used, template_names
 from runbooks.facts import FACT_SETS
 from runbooks.load import checked_name, digest_of
 from runbooks.problems import Findings, Problems, from_reader
-from runbooks.shape import Table, shown, suggestion, top
+from runbooks.shape import Table, is_list, shown, suggestion, top
+from runbooks.values import kind
 
 _FILE_KEYS = ("causes", "version", "title", "facts", "decides_only_if", "table")
 _CAUSE_KEYS = (
@@ -36,6 +37,7 @@ _ID = re.compile(r"[A-Z][0-9]{1,3}[a-z]?", re.ASCII)
 
 _NAMES_OF: Final[Mapping[str, Callable[[str], frozenset[str]]]] = {
     "if": names_used,
+    "any_of": names_used,
     "evidence": template_names,
     "otherwise": template_names,
 }
@@ -64,7 +66,8 @@ class Confidence(StrEnum):
 class Condition:
     """One thing that must be so, and the sentence about it."""
 
-    expression: str
+    any_of: tuple[str, ...]
+    """Expressions, one of which must hold; `if:` gives just one."""
     sentence: str
     """A template over the same facts. `evidence:` is shown where the condition holds, `otherwise:`
     where it does not."""
@@ -176,9 +179,24 @@ def _conditions(table: Table, key: str, *, required: bool) -> tuple[Condition, .
     sentence = _SENTENCE_KEYS[key]
     found = []
     for entry in table.tables(key, required=required):
-        entry.allow(("if", sentence))
-        found.append(Condition(expression=entry.text("if"), sentence=entry.text(sentence)))
+        entry.allow(("if", "any_of", sentence))
+        found.append(Condition(any_of=_expressions(entry), sentence=entry.text(sentence)))
     return tuple(found)
+
+
+def _expressions(entry: Table) -> tuple[str, ...]:
+    if ("if" in entry.entries) == ("any_of" in entry.entries):
+        entry.wrong("if", "expected exactly one of if and any_of")
+        return ()
+    if "if" in entry.entries:
+        return (entry.text("if"),)
+    found = entry.items("any_of", required=True)
+    for index, expression in enumerate(found):
+        if not isinstance(expression, str):
+            entry.findings.add(
+                (*entry.path, "any_of", index), f"expected text, not {kind(expression)}"
+            )
+    return tuple(expression for expression in found if isinstance(expression, str))
 
 
 def _check_ids(causes: Causes, findings: Findings) -> None:
@@ -192,22 +210,32 @@ def _check_ids(causes: Causes, findings: Findings) -> None:
 
 
 def _check_names(causes: Causes, table: Table) -> None:
-    """Hold every expression against the facts that there are."""
+    """Hold every expression and sentence against the facts that there are."""
     facts = FACT_SETS.get(causes.facts, frozenset())
     for entry in _all_conditions(table):
         for key, names_of in _NAMES_OF.items():
-            text = entry.entries.get(key)
-            if not isinstance(text, str):
-                continue
-            try:
-                names = names_of(text)
-            except ExpressionError as error:
-                entry.wrong(key, str(error))
-                continue
-            for name in sorted(names):
-                root = name.split(".", 1)[0]
-                if root not in facts:
-                    entry.wrong(key, f"there is no fact {shown(root)}{suggestion(root, facts)}")
+            value = entry.entries.get(key)
+            for text in value if is_list(value) else (value,):
+                if isinstance(text, str):
+                    _check_text(entry, key, (text, names_of), facts)
+
+
+def _check_text(
+    entry: Table,
+    key: str,
+    read: tuple[str, Callable[[str], frozenset[str]]],
+    facts: frozenset[str],
+) -> None:
+    text, names_of = read
+    try:
+        names = names_of(text)
+    except ExpressionError as error:
+        entry.wrong(key, str(error))
+        return
+    for name in sorted(names):
+        root = name.split(".", 1)[0]
+        if root not in facts:
+            entry.wrong(key, f"there is no fact {shown(root)}{suggestion(root, facts)}")
 
 
 def _all_conditions(table: Table) -> Iterator[Table]:

@@ -29,7 +29,7 @@ _FREE_TEXT = frozenset({ValueType.TEXT, ValueType.UNIT, ValueType.DURATION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scene:
+class Scene:
     """What a step may refer to, and with what it is compared."""
 
     runbook: Runbook
@@ -48,19 +48,19 @@ def check_runbook(runbook: Runbook, registry: Mapping[str, ActionSpec], findings
     earlier: dict[str, Step] = {}
     for index, step in enumerate(runbook.steps):
         path: Path = ("steps", index)
-        scene = _Scene(runbook=runbook, earlier=earlier, registry=registry, findings=findings)
+        scene = Scene(runbook=runbook, earlier=earlier, registry=registry, findings=findings)
         if step.id in earlier:
             first = earlier[step.id].line
             findings.add((*path, "id"), f"the id {step.id} stands twice; first in line {first}")
         _check_step(step, path, scene)
         earlier[step.id] = step
-    everything = _Scene(runbook=runbook, earlier=earlier, registry=registry, findings=findings)
+    everything = Scene(runbook=runbook, earlier=earlier, registry=registry, findings=findings)
     for index, lock in enumerate(runbook.locks):
         _check_template(lock, ("locks", index), None, everything)
     _check_undo(everything)
 
 
-def _check_step(step: Step, path: Path, scene: _Scene) -> None:
+def _check_step(step: Step, path: Path, scene: Scene) -> None:
     for key, expression in (("when", step.when), ("for_each", step.for_each)):
         if expression is not None:
             inside = step if key == "when" else None
@@ -75,7 +75,7 @@ def _check_step(step: Step, path: Path, scene: _Scene) -> None:
         _check_loop(step, path, scene)
 
 
-def _check_action(step: Step, path: Path, scene: _Scene) -> None:
+def _check_action(step: Step, path: Path, scene: Scene) -> None:
     spec = scene.spec(step)
     if spec is None:
         known = [*scene.registry, *BUILTINS]
@@ -84,29 +84,26 @@ def _check_action(step: Step, path: Path, scene: _Scene) -> None:
             f"there is no action {shown(step.do or '')}{suggestion(step.do or '', known)}",
         )
         return
-    check_arguments(step.arguments, spec.parameters, (*path, "with"), scene.findings)
-    for name, template in step.arguments.items():
-        if name in spec.parameters:
-            _check_type(template, spec.parameters[name], (*path, "with", name), (step, scene))
+    check_arguments(step, spec.parameters, (*path, "with"), scene)
     if spec is DIAGNOSE and template_names(step.arguments.get("causes", "")):
         scene.findings.add(
             (*path, "with", "causes"), "must be written out: the run stores the file it names"
         )
 
 
-def check_arguments(
-    given: Mapping[str, Json], fields: Mapping[str, Field], path: Path, findings: Findings
-) -> None:
-    """Note missing and unknown arguments."""
-    for name in given:
-        if name not in fields:
-            findings.add((*path, name), f"unknown argument{suggestion(name, fields)}")
+def check_arguments(step: Step, fields: Mapping[str, Field], path: Path, scene: Scene) -> None:
+    """Note missing, unknown and unfit arguments of an action or of a called runbook."""
+    for name, template in step.arguments.items():
+        if name in fields:
+            _check_type(template, fields[name], (*path, name), (step, scene))
+        else:
+            scene.findings.add((*path, name), f"unknown argument{suggestion(name, fields)}")
     for name, field in fields.items():
-        if field.required and name not in given:
-            findings.add(path, f"the argument {name} is missing: {field.help}")
+        if field.required and name not in step.arguments:
+            scene.findings.add(path, f"the argument {name} is missing: {field.help}")
 
 
-def _check_loop(step: Step, path: Path, scene: _Scene) -> None:
+def _check_loop(step: Step, path: Path, scene: Scene) -> None:
     """Each target of a loop is journaled by itself, so each must name its own node."""
     try:
         used = any(_root(name) == "item" for name in template_names(step.arguments))
@@ -122,7 +119,7 @@ def _check_loop(step: Step, path: Path, scene: _Scene) -> None:
         )
 
 
-def _check_template(template: Json, path: Path, step: Step | None, scene: _Scene) -> None:
+def _check_template(template: Json, path: Path, step: Step | None, scene: Scene) -> None:
     try:
         names = template_names(template)
     except ExpressionError as error:
@@ -131,7 +128,7 @@ def _check_template(template: Json, path: Path, step: Step | None, scene: _Scene
     _check_names(names, path, step, scene)
 
 
-def _check_expression(source: str, path: Path, step: Step | None, scene: _Scene) -> None:
+def _check_expression(source: str, path: Path, step: Step | None, scene: Scene) -> None:
     try:
         names = names_used(source)
     except ExpressionError as error:
@@ -140,14 +137,14 @@ def _check_expression(source: str, path: Path, step: Step | None, scene: _Scene)
     _check_names(names, path, step, scene)
 
 
-def _check_names(names: Iterable[str], path: Path, step: Step | None, scene: _Scene) -> None:
+def _check_names(names: Iterable[str], path: Path, step: Step | None, scene: Scene) -> None:
     for name in sorted(names):
         why = _why_unknown(name, step, scene)
         if why:
             scene.findings.add(path, why)
 
 
-def _why_unknown(name: str, step: Step | None, scene: _Scene) -> str:
+def _why_unknown(name: str, step: Step | None, scene: Scene) -> str:
     root, *keys = name.split(".")
     if root == "steps":
         return _why_unknown_step(keys, scene)
@@ -160,7 +157,7 @@ def _why_unknown(name: str, step: Step | None, scene: _Scene) -> str:
     return ""
 
 
-def _why_unknown_step(keys: list[str], scene: _Scene) -> str:
+def _why_unknown_step(keys: list[str], scene: Scene) -> str:
     if not keys:
         return "steps alone has no value: write steps.<id>.output"
     found = scene.earlier.get(keys[0])
@@ -176,7 +173,7 @@ def _why_unknown_step(keys: list[str], scene: _Scene) -> str:
     return f"{spec.name} gives no {shown(keys[2])}{suggestion(keys[2], spec.output)}"
 
 
-def _why_no_such_step(wanted: str, scene: _Scene) -> str:
+def _why_no_such_step(wanted: str, scene: Scene) -> str:
     ids = [str(step.id) for step in scene.runbook.steps]
     if wanted in ids:
         return f"the step {wanted} comes later or is this one: only earlier steps have an output"
@@ -186,7 +183,7 @@ def _why_no_such_step(wanted: str, scene: _Scene) -> str:
     return f"there is no step {shown(wanted)}{suggestion(wanted, ids)}"
 
 
-def _check_type(template: Json, field: Field, path: Path, where: tuple[Step, _Scene]) -> None:
+def _check_type(template: Json, field: Field, path: Path, where: tuple[Step, Scene]) -> None:
     """What can be said of the type before there is a value."""
     step, scene = where
     try:
@@ -210,7 +207,7 @@ def _check_type(template: Json, field: Field, path: Path, where: tuple[Step, _Sc
         scene.findings.add(path, f"expected {field.type}, not {kind(template)}")
 
 
-def _type_of(template: Json, step: Step, scene: _Scene) -> ValueType | None:
+def _type_of(template: Json, step: Step, scene: Scene) -> ValueType | None:
     """The declared type of what `{{ a.b }}` names, where one is declared."""
     name = sole_name(template)
     if name is None:
@@ -241,7 +238,7 @@ def _root(name: str) -> str:
     return name.split(".", 1)[0]
 
 
-def _check_undo(scene: _Scene) -> None:
+def _check_undo(scene: Scene) -> None:
     """`on_failure: undo` promises something; each effect before the point of no return must keep it."""
     if scene.runbook.on_failure is not OnFailure.UNDO:
         return

@@ -153,13 +153,20 @@ def _signature(conditions: Iterable[Condition], facts: JsonMap) -> Standing:
 
 
 def _standing(condition: Condition, facts: JsonMap) -> Standing:
+    """One alternative that holds is enough; one that is not known keeps the rest from failing."""
+    standings = {_stands(expression, facts) for expression in condition.any_of}
+    for standing in (Standing.HOLDS, Standing.NOT_KNOWN):
+        if standing in standings:
+            return standing
+    return Standing.FAILS
+
+
+def _stands(expression: str, facts: JsonMap) -> Standing:
     """Null, missing and unfit facts are not known; only a plain true is a match."""
     try:
-        if any(
-            facts.get(name.split(".", 1)[0]) is None for name in names_used(condition.expression)
-        ):
+        if any(facts.get(name.split(".", 1)[0]) is None for name in names_used(expression)):
             return Standing.NOT_KNOWN
-        return Standing.HOLDS if truth(condition.expression, facts) else Standing.FAILS
+        return Standing.HOLDS if truth(expression, facts) else Standing.FAILS
     except ExpressionError:
         return Standing.NOT_KNOWN
 
@@ -184,7 +191,7 @@ def _sentence(condition: Condition, facts: JsonMap) -> str:
     try:
         written: Json = evaluate(condition.sentence, facts)
     except ExpressionError as error:
-        return f"{condition.expression} (not read: {error.where})"[:_LONGEST_SENTENCE]
+        return f"{' or '.join(condition.any_of)} (not read: {error.where})"[:_LONGEST_SENTENCE]
     text = written if isinstance(written, str) else str(written)
     return text if len(text) <= _LONGEST_SENTENCE else f"{text[: _LONGEST_SENTENCE - 1]}…"
 

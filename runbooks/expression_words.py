@@ -48,6 +48,12 @@ def _list(value: Json) -> Sequence[Json]:
     return value
 
 
+def _mapping(value: Json) -> Mapping[str, Json]:
+    if not isinstance(value, Mapping):
+        raise WordError("takes a mapping only")
+    return value
+
+
 def _join(value: Json, between: Json = ", ") -> str:
     parts = [item if isinstance(item, str) else str(_number(item)) for item in _list(value)]
     separator = _text(between)
@@ -74,12 +80,24 @@ def _lines_with(value: Json, wanted: Json) -> str:
     return found[-1].strip() if found else ""
 
 
-def _if_null(value: Json, instead: Json) -> Json:
-    return instead if value is None else value
+def _if_empty(value: Json, instead: Json) -> Json:
+    return instead if value is None or value == "" else value
+
+
+def _values(value: Json) -> list[Json]:
+    return [_mapping(value)[key] for key in sorted(_mapping(value))]
+
+
+def _pairs(value: Json) -> str:
+    """`train DOWN, debug UP`."""
+    found = [f"{key} {item}" for key, item in sorted(_mapping(value).items())]
+    return _join(found)
 
 
 def _age(value: Json) -> str:
     """Seconds as people say them, two units at most."""
+    if value is None:
+        return "an unknown time"
     seconds = _number(value)
     if seconds < 0:
         raise WordError("takes seconds from 0 on")
@@ -111,14 +129,16 @@ def _word(apply: Callable[..., Any], usage: str, fewest: int = 0, most: int = 0)
 FILTERS: Final[Mapping[str, Word]] = {
     "age": _word(_age, "{{ seconds | age }}"),
     "default": _word(_default, "{{ name | default(value) }}", 1),
-    "if_null": _word(_if_null, "{{ name | if_null(value) }}", 1),
+    "if_empty": _word(_if_empty, "{{ name | if_empty(value) }}", 1),
     "join": _word(_join, "{{ list | join(', ') }}", 0, 1),
     "length": _word(_length, "{{ value | length }}"),
     "line_with": _word(_lines_with, "{{ text | line_with('Xid') }}", 1),
     "lower": _word(lambda value: _text(value).lower(), "{{ text | lower }}"),
+    "pairs": _word(_pairs, "{{ mapping | pairs }}"),
     "shorten": _word(_shorten, "{{ text | shorten(80) }}", 1),
     "trim": _word(lambda value: _text(value).strip(), "{{ text | trim }}"),
     "upper": _word(lambda value: _text(value).upper(), "{{ text | upper }}"),
+    "values": _word(_values, "{{ mapping | values }}"),
 }
 """By name, as after `|`."""
 

@@ -160,7 +160,9 @@ def _written(part: nodes.Expr, names: JsonMap) -> str:
         case int():
             return str(value)
         case None:
-            raise ExpressionError("null cannot stand inside text: use | if_null('…')", _shown(part))
+            raise ExpressionError(
+                "null cannot stand inside text: use | if_empty('…')", _shown(part)
+            )
         case _:
             raise ExpressionError(
                 f"{_kind(value)} cannot stand inside text: use | join(', ')", _shown(part)

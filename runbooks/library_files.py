@@ -1,0 +1,88 @@
+"""Reads and writes the folders in which runbooks and causes lie: the thin layer over `lint`.
+
+Called by the wiring at start and by `nodewarden runbook …`. It never executes anything it reads.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from actions.contract import ActionSpec
+from config.yaml_reader import LARGEST_FILE
+
+from runbooks.lint import Library, examine
+from runbooks.problems import Problem, Problems
+from runbooks.release import RELEASED, release
+
+SHIPPED = Path(__file__).parent
+"""The folder with the `library/` and `causes/` that come with the program."""
+_SHELVES = ("library", "causes")
+
+
+def lint(roots: Iterable[Path], registry: Mapping[str, ActionSpec]) -> tuple[Problem, ...]:
+    """Every problem in the folders `library/` and `causes/` of these roots."""
+    texts, problems = _read_all(roots)
+    _, found = examine(texts, registry)
+    return tuple(sorted({*problems, *found}))
+
+
+def load_library(roots: Iterable[Path], registry: Mapping[str, ActionSpec]) -> Library:
+    """The library in these roots. Raises Problems: a bot does not start with half a library."""
+    texts, problems = _read_all(roots)
+    library, found = examine(texts, registry)
+    if problems or found:
+        raise Problems([*problems, *found])
+    return library
+
+
+def release_file(root: Path, path: str, registry: Mapping[str, ActionSpec]) -> None:
+    """Put `path` into the list of released files of `root`. Raises ReleaseRefused, Problems."""
+    texts, problems = _read_all([root] if root == SHIPPED else [SHIPPED, root])
+    _, found = examine(texts, registry)
+    if problems or found:
+        raise Problems([*problems, *found])
+    own, _ = _read_all([root])
+    text = release(path, own, own.get(RELEASED, ""))
+    target = root / RELEASED
+    beside = target.with_suffix(".new")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, target)
+
+
+def _read_all(roots: Iterable[Path]) -> tuple[dict[str, str], list[Problem]]:
+    """Texts by relative path; a path that two roots have is a problem."""
+    texts: dict[str, str] = {}
+    problems: list[Problem] = []
+    for root in roots:
+        for file in _files(root):
+            path = file.relative_to(root).as_posix()
+            text, why = _read(file)
+            if why:
+                problems.append(Problem(path, 1, 1, "", why))
+            elif path == RELEASED:
+                texts[path] = texts.get(path, "") + text
+            elif path in texts:
+                problems.append(Problem(path, 1, 1, "", "lies in two libraries: rename one"))
+            else:
+                texts[path] = text
+    return texts, problems
+
+
+def _files(root: Path) -> list[Path]:
+    found = [file for shelf in _SHELVES for file in (root / shelf).rglob("*.yaml")]
+    listed = root / RELEASED
+    return sorted(found) + ([listed] if listed.is_file() else [])
+
+
+def _read(file: Path) -> tuple[str, str]:
+    """The text of one file, or why there is none."""
+    if file.is_symlink():
+        return "", "is a symbolic link: a released file must be the file itself"
+    with file.open("rb") as handle:
+        content = handle.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        return "", f"is larger than {LARGEST_FILE:,} bytes"
+    try:
+        return content.decode("utf-8"), ""
+    except UnicodeDecodeError as error:
+        return "", f"is not UTF-8 at byte {error.start}"
