@@ -23,6 +23,11 @@ class ArtefactDamaged(ValueError):
     """The file does not have the content that its name promises."""
 
 
+def artefact_folder(database: Path) -> Path:
+    """Where the artefacts of this database lie."""
+    return Path(f"{database}.artefacts")
+
+
 class ArtefactStore:
     """A folder of files named by digest, spread over 256 subfolders."""
 
@@ -44,8 +49,8 @@ class ArtefactStore:
             part.rename(target)
         finally:
             part.unlink(missing_ok=True)
-        _sync(target.parent)
-        _sync(self._folder)
+        sync_folder(target.parent)
+        sync_folder(self._folder)
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -89,7 +94,7 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename durable."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

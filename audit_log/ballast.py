@@ -17,7 +17,8 @@ class Ballast:
 
     def fill(self) -> bool:
         """Allocate it (again); False when there is not twice the room, so that it is not taken
-        from the work that waits for space."""
+        from the work that waits for space.
+        """
         if self._path.exists() and self._path.stat().st_size == self._size:
             return True
         room = os.statvfs(self._path.parent)

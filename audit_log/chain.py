@@ -11,9 +11,6 @@ from hashlib import sha256
 FIRST_PREV = "0" * 64
 """`prev` of the first record."""
 
-VERSIONS = (1,)
-"""Every record version ever released."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
@@ -33,42 +30,45 @@ class Break:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """What walking over records found."""
+    """What walking over some records found."""
 
+    count: int
+    """Records looked at; with a break, the offending one is the last of them."""
     head: Head
-    """The last record that is sound."""
+    """The last of them as it stands, so that a walk can go on behind a break."""
     found: Break | None = None
 
 
-def tail_of(prev: str, seq: int, version: int = 1) -> bytes:
-    """How the stored text of record `seq` must end."""
-    return f',"prev":"{prev}","seq":{seq},"v":{version}}}'.encode("ascii")
+Row = tuple[int, bytes, bytes]
+"""Sequence number, stored text, stored digest."""
 
 
-def walk(rows: Iterable[tuple[int, bytes, str]], start: Head) -> Walk:
-    """Check that `rows` (seq, stored text, stored digest) continue the chain after `start`."""
-    seq, digest = start.seq, start.digest
+def walk(rows: Iterable[Row], start: Head) -> Walk:
+    """Check that `rows` continue the chain after `start`, up to the first that does not."""
+    seq, prev, count = start.seq, start.digest.encode("ascii"), 0
     for row_seq, text, stored in rows:
-        # Written out, not a call per row: a million rows have to pass in about two seconds.
+        count += 1
+        # Written out, without a call per row: a million rows have to pass in some two seconds.
         if (
-            row_seq != seq + 1
-            or sha256(text).hexdigest() != stored
-            or not text.endswith(b',"prev":"%b","seq":%d,"v":1}' % (digest.encode(), row_seq))
+            row_seq == seq + 1
+            and sha256(text).hexdigest().encode() == stored
+            and text.endswith(b',"prev":"%b","seq":%d,"v":1}' % (prev, row_seq))
         ):
-            problem = _explain(row_seq, text, stored, Head(seq=seq, digest=digest))
-            return Walk(head=Head(seq=seq, digest=digest), found=problem)
-        seq, digest = row_seq, stored
-    return Walk(head=Head(seq=seq, digest=digest))
+            seq, prev = row_seq, stored
+            continue
+        found = _explain((row_seq, text, stored), seq)
+        digest = stored.decode("ascii", "backslashreplace")
+        return Walk(count=count, head=Head(seq=row_seq, digest=digest), found=found)
+    return Walk(count=count, head=Head(seq=seq, digest=prev.decode("ascii", "backslashreplace")))
 
 
-def _explain(row_seq: int, text: bytes, stored: str, before: Head) -> Break:
-    """Which of the three conditions failed, in words."""
-    expected = before.seq + 1
-    if row_seq != expected:
-        return Break(seq=expected, problem=f"record {expected} is missing; next is {row_seq}")
-    if sha256(text).hexdigest() != stored:
-        return Break(seq=row_seq, problem="the text does not have the digest stored beside it")
-    return Break(
-        seq=row_seq,
-        problem=f"it does not follow record {before.seq}: its place or `prev` differs",
-    )
+def _explain(row: Row, last: int) -> Break:
+    """Which of the conditions failed, in words."""
+    seq, text, stored = row
+    if seq > last + 1:
+        return Break(seq=last + 1, problem=f"missing: record {seq} comes after {last}")
+    if seq <= last:
+        return Break(seq=seq, problem=f"comes after record {last}: the order was changed")
+    if sha256(text).hexdigest().encode() != stored:
+        return Break(seq=seq, problem="its text does not have the digest stored beside it")
+    return Break(seq=seq, problem=f"does not follow record {last}: its `prev` or `seq` differs")

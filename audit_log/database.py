@@ -89,10 +89,14 @@ class Connection:
         """Whether a transaction is open; a failed statement may have ended it."""
         return self._raw.in_transaction
 
-    def copy_to(self, target: "Connection", pages: int) -> None:
-        """SQLite's online backup, `pages` at a time so that writers are not kept waiting."""
+    def copy_to(self, target: "Connection") -> None:
+        """SQLite's online backup in one read snapshot.
+
+        In steps it would begin again with every commit of the bot; in WAL mode a reader keeps no
+        writer waiting.
+        """
         try:
-            self._raw.backup(target._raw, pages=pages, sleep=0.005)
+            self._raw.backup(target._raw)
         except sqlite3.Error as error:
             raise translated(error) from error
 
@@ -133,6 +137,11 @@ def open_store(path: Path) -> Store:
     refuse_network(path)
     lock = take_lock(path)
     try:
+        if interrupted_marker(path).exists():
+            raise StoreRefused(
+                f"a restore of {path} was interrupted: run `nodewarden audit restore` again; the"
+                f" former database, if any, is {path}.replaced-1 or a higher number"
+            )
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         return Store(path=path, writer=Connection(_open_writer(path)), _lock=lock)
     except BaseException:
@@ -140,9 +149,17 @@ def open_store(path: Path) -> Store:
         raise
 
 
-def open_reader(path: Path) -> Connection:
-    """A connection in mode=ro; the file must exist."""
-    raw = _connect(path, "ro")
+def open_reader(path: Path, *, raw_text: bool = False) -> Connection:
+    """A connection in mode=ro. Raises StoreRefused when there is no such file.
+
+    With `raw_text`, text comes as the stored bytes: for digests, and because it cannot fail.
+    """
+    try:
+        raw = _connect(path, "ro")
+    except sqlite3.Error as error:
+        raise StoreRefused(f"{path} cannot be opened: {error}") from error
+    if raw_text:
+        raw.text_factory = bytes
     raw.execute("PRAGMA query_only=ON")
     raw.execute("PRAGMA busy_timeout=10000")
     return Connection(raw)
@@ -151,7 +168,22 @@ def open_reader(path: Path) -> Connection:
 def open_blank(path: Path) -> Connection:
     """A new file to copy a backup into."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    return open_plain(path)
+
+
+def open_plain(path: Path) -> Connection:
+    """A writing connection to a file that is no running ledger: a copy that is being prepared."""
     return Connection(_connect(path, "rw"))
+
+
+def interrupted_marker(path: Path) -> Path:
+    """The file that says a restore is replacing this database."""
+    return Path(f"{path}.restoring")
+
+
+def complete(statement: str) -> bool:
+    """Whether this text ends a statement (a trigger's inner `;` does not)."""
+    return sqlite3.complete_statement(statement)
 
 
 def refuse_network(path: Path, mounts: Path = MOUNTS) -> None:

@@ -6,6 +6,7 @@ runs on the writer thread, must be quick, must touch nothing outside, and may ru
 the first attempt found the disk full. Nothing is ever changed or removed here.
 """
 
+import json
 import logging
 import secrets
 import threading
@@ -13,64 +14,45 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
-from audit_log.artefacts import ArtefactStore
+from audit_log.artefacts import ArtefactStore, artefact_folder
 from audit_log.ballast import Ballast
 from audit_log.chain import FIRST_PREV, Head
 from audit_log.database import Connection, Row, Store, open_store
 from audit_log.encoding import decode, encode, plain_map
 from audit_log.errors import NotAReadQuery, StoreFailed
+from audit_log.projections import (
+    ProjectionCursor,
+    Projector,
+    Transaction,
+    schema_digest,
+)
 from audit_log.records import Event, EventKind, Record
+from audit_log.replay import replay
+from audit_log.restoration import MAY_ACT, PENDING, RestorationProjector
+from audit_log.targets import TargetsProjector
 from audit_log.writer import Urgency, Writer
-from config.clock import Clock
 from config.actors import ENGINE
+from config.clock import Clock
 from config.ids import InstanceId, RunId
+from config.json_values import JsonMap
 from config.redaction import Redactor
 
 __all__ = ["Ledger", "ProjectionCursor", "Projector", "Transaction", "Urgency"]
 
 T = TypeVar("T")
+_ALL = "SELECT seq, record, digest FROM ledger WHERE seq > ? ORDER BY seq LIMIT ?"
+_OF_RUN = "SELECT seq, record, digest FROM ledger WHERE seq > ? AND run = ? ORDER BY seq LIMIT ?"
 CHUNK = 500
 """Records read at a time, so that no reader keeps the log from being checkpointed."""
 
+SCHEMA_SETTING = "projections"
+RESTORED_SETTING = "restored"
+"""Left in a restored file by `audit_log.backup`; turned into a record at the next start."""
+
 log = logging.getLogger(__name__)
-
-
-class Transaction(Protocol):
-    """What a deciding function is given."""
-
-    now: datetime
-
-    def append(self, event: Event) -> Record:
-        """Chain and insert the event and apply every projector; the record as it is stored."""
-        ...
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Read, including what this transaction has written."""
-        ...
-
-
-class ProjectionCursor(Protocol):
-    """What a projector is given: SQL on its own tables."""
-
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Run one statement; its rows."""
-        ...
-
-
-class Projector(Protocol):
-    """Keeps tables that follow from the records alone, so that `rebuild` can make them again."""
-
-    schema: str
-    """CREATE TABLE IF NOT EXISTS ...; statements separated by `;`."""
-    tables: tuple[str, ...]
-    """Dropped and made again by rebuild."""
-
-    def apply(self, cursor: ProjectionCursor, record: Record) -> None:
-        """Take one record in. Must depend on nothing but the tables and the record."""
-        ...
 
 
 class _Position:
@@ -131,11 +113,15 @@ class Ledger:
         self._store = store
         self._clock = clock
         self._redactor = redactor
-        self._projectors = tuple(projectors)
+        self.projectors: tuple[Projector, ...] = (
+            RestorationProjector(),
+            TargetsProjector(),
+            *projectors,
+        )
         self._on_store_failure = on_store_failure
         self._local = threading.local()
         self._readers: WeakSet[_Reader] = WeakSet()
-        self.artefacts = ArtefactStore(Path(f"{store.path}.artefacts"))
+        self.artefacts = ArtefactStore(artefact_folder(store.path))
         ballast = Ballast(store.path)
         ballast.fill()
         self._position = _Position(_head(store.writer))
@@ -168,7 +154,8 @@ class Ledger:
 
     def commit(self, decide: Callable[[Transaction], T], urgency: Urgency = Urgency.REST) -> T:
         """Run `decide` in a transaction; its result once that is durable. Raises what it raises,
-        or StoreFailed."""
+        or StoreFailed.
+        """
         return self.submit(decide, urgency).result()
 
     def submit(self, decide: Callable[[Transaction], T], urgency: Urgency) -> "Future[T]":
@@ -176,6 +163,11 @@ class Ledger:
         return self._writer.submit(
             lambda: decide(_Transaction(self, self._clock.now().wall)), urgency
         )
+
+    def amend(self, work: Callable[[ProjectionCursor], T], urgency: Urgency) -> T:
+        """Change a table that stands outside the chain (people, settings); never a projection."""
+        done: Future[T] = self._writer.submit(lambda: work(self._store.writer), urgency)
+        return done.result()
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """Read what is committed, on this thread's own read-only connection."""
@@ -185,8 +177,7 @@ class Ledger:
         self, *, after: int = 0, run: RunId | None = None, limit: int | None = None
     ) -> Iterator[Record]:
         """Records in order of `seq`, read in chunks."""
-        where, values = ("AND run = ?", (run,)) if run is not None else ("", ())
-        sql = f"SELECT seq, record, digest FROM ledger WHERE seq > ? {where} ORDER BY seq LIMIT ?"
+        sql, values = (_OF_RUN, (run,)) if run is not None else (_ALL, ())
         left = limit
         while left is None or left > 0:
             size = CHUNK if left is None else min(CHUNK, left)
@@ -196,6 +187,14 @@ class Ledger:
                 return
             after = rows[-1][0]
             left = None if left is None else left - len(rows)
+
+    def restore_pending(self) -> bool:
+        """Whether a restore is not lifted yet: nothing may act, save runs that were confirmed."""
+        return bool(self.query(PENDING))
+
+    def may_act(self, run: RunId) -> bool:
+        """Whether no restore stands in the way of this run."""
+        return bool(self.query(MAY_ACT, (run,))[0][0])
 
     @property
     def head(self) -> Head:
@@ -240,7 +239,7 @@ class Ledger:
         )
         self._position.head = Head(seq=head.seq + 1, digest=encoded.digest)
         record = decode(encoded.text, encoded.digest)
-        for projector in self._projectors:
+        for projector in self.projectors:
             projector.apply(self._store.writer, record)
         return record
 
@@ -252,19 +251,23 @@ class Ledger:
             log.warning("an artefact of %d bytes could not be stored: %s", len(content), error)
 
     def _begin(self, transaction: Transaction) -> None:
-        """Make the projections' tables and, in a new ledger, the first record."""
-        for projector in self._projectors:
-            for statement in projector.schema.split(";"):
-                if statement.strip():
-                    self._store.writer.execute(statement)
+        """Make the projections' tables; write the first record and what a restore left to say."""
+        self._make_projections()
         if self._position.head.seq == 0:
-            transaction.append(
-                Event(
-                    kind=EventKind.LEDGER_OPENED,
-                    actor=ENGINE.id,
-                    data={"instance": secrets.token_hex(4)},
-                )
-            )
+            transaction.append(_event(EventKind.LEDGER_OPENED, {"instance": secrets.token_hex(4)}))
+        for (told,) in self._store.writer.execute(
+            "DELETE FROM settings WHERE name = ? RETURNING value", (RESTORED_SETTING,)
+        ):
+            transaction.append(_event(EventKind.RESTORED, json.loads(told)))
+
+    def _make_projections(self) -> None:
+        """Tables that are missing or that another release shaped are filled from the records."""
+        writer, digest = self._store.writer, schema_digest(self.projectors)
+        stored = writer.execute("SELECT value FROM settings WHERE name = ?", (SCHEMA_SETTING,))
+        if stored == [(digest,)]:
+            return
+        replay(writer, self.projectors)
+        writer.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (SCHEMA_SETTING, digest))
 
     def _read_instance(self) -> InstanceId:
         """The id in the first record."""
@@ -284,6 +287,11 @@ class Ledger:
         """Say it to the log and to whoever pages."""
         log.error("the ledger refuses new work: %s", failure)
         self._on_store_failure(failure)
+
+
+def _event(kind: EventKind, data: JsonMap) -> Event:
+    """Something the ledger says of itself."""
+    return Event(kind=kind, actor=ENGINE.id, data=data)
 
 
 def _head(connection: Connection) -> Head:

@@ -23,7 +23,8 @@ BATCH = 64
 
 class Urgency(IntEnum):
     """Which requests go first. `OUTCOME` is also what a full disk still serves: outcomes, releases
-    of our own marks, and pages."""
+    of our own marks, and pages.
+    """
 
     ACK = 0
     OUTCOME = 1
@@ -162,7 +163,7 @@ class Writer:
         self._connection.execute("SAVEPOINT request")
         try:
             request.result, request.error = request.work(), None
-        except BaseException as error:  # noqa: BLE001  it belongs to the caller, who gets it
+        except BaseException as error:
             if not self._connection.in_transaction or isinstance(error, StoreFull):
                 raise _as_failure(error) from error
             self._connection.execute("ROLLBACK TO request")

@@ -18,7 +18,7 @@ CREATE INDEX ledger_by_node ON ledger (node, seq) WHERE node IS NOT NULL
 
 CREATE INDEX ledger_by_actor ON ledger (actor, seq)
 
-CREATE INDEX ledger_by_kind ON ledger (kind, seq)
+CREATE INDEX ledger_by_time ON ledger (at_us)
 
 CREATE TRIGGER ledger_is_never_updated BEFORE UPDATE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
