@@ -70,6 +70,8 @@ class ActionSpec:
     observable: bool = True
     """Whether `look` can tell afterwards that the effect happened. If not, an attempt whose
     outcome was lost goes to a person (design 5)."""
+    repeatable: bool = False
+    """Carries an idempotency key: doing it twice is the same as doing it once."""
     may_end_jobs: bool = False
     takes_node_out: bool = False
     """Counts against the budget of unavailable nodes of the pool."""
@@ -112,6 +114,11 @@ class Call:
     marks: tuple[Mark, ...] = ()
     """Open marks of ours on this node, from the ledger."""
     now: datetime
+    started_at: datetime | None = None
+    """When this step of this run was first begun, the same at every later look and after a
+    restart: what happened after it may be ours, and a deadline of the step counts from it."""
+    intended_at: datetime | None = None
+    """Only in the look of a recovery: when the open intent was made."""
 
     @property
     def effect_id(self) -> str:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-Json = None | bool | int | str | Sequence["Json"] | Mapping[str, "Json"]
+from typing_extensions import TypeAliasType  # pydantic needs a named type for the recursion
+
+Json = TypeAliasType("Json", "None | bool | int | str | Sequence[Json] | Mapping[str, Json]")
 """What a record, an output or an argument may hold; integers within 2**53 (design: the ledger)."""
 
 JsonMap = Mapping[str, Json]

@@ -1,0 +1,336 @@
+"""Moves runs on: asks `next_step` what comes next and carries out exactly that.
+
+Reached only through `bot.desk`, `runbooks.worker` and the update coordinator. Each call of
+`advance` takes one run as far as it gets without waiting; it keeps nothing in memory between calls,
+so a run continues in another process from what the ledger holds.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from actions.contract import Call, Done, Failed, FailureKind, Refusal, Unknown, Unreadable, Wait
+from config.ids import RunId
+from config.json_values import JsonMap
+from runbooks.acting import Acting
+from runbooks.builtin import DIAGNOSE
+from runbooks.causes import Autonomy
+from runbooks.diagnosis import as_output, diagnose
+from runbooks.expressions import ExpressionError
+from runbooks.frames import Frames
+from runbooks.journal import Changed, Journal
+from runbooks.later import Later
+from runbooks.machine import Move, RunState
+from runbooks.model import OnFailure
+from runbooks.next_step import (
+    Act,
+    CallRunbook,
+    Finish,
+    Frame,
+    GiveUp,
+    MakePlan,
+    NeedPerson,
+    Next,
+    PassApproval,
+    Place,
+    Read,
+    Recover,
+    Skip,
+    Stop,
+    TakeLocks,
+    Undone,
+    UndoStep,
+    next_step,
+)
+from runbooks.parts import Parts
+from runbooks.planner import atoms, diagnosis_of, make_plan
+from runbooks.rails import correlated, needed
+from runbooks.run import StepState
+
+POLL = timedelta(seconds=5)
+"""Between two looks at something that gave no answer or is held by somebody else."""
+MOST_ASKS = 3
+"""Plans that are made and asked for before a person must look (design 5)."""
+MOST_MOVES = 200
+"""Moves in one `advance`: a run that makes more without waiting gives others their turn."""
+
+
+class Engine:
+    """One per process."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Over its parts; starts nothing."""
+        self._parts = parts
+        self._frames = Frames(parts)
+        self._journal = Journal(parts)
+        self._acting = Acting(parts, self._frames, self._journal)
+        self._moves: dict[type, Callable[..., Later | None]] = {
+            Read: self._read,
+            Skip: self._skip,
+            CallRunbook: self._call,
+            MakePlan: self._plan,
+            PassApproval: self._pass,
+            TakeLocks: self._take_locks,
+            Act: self._act,
+            Recover: self._recover,
+            UndoStep: self._undo,
+            Finish: self._finish,
+            GiveUp: self._give_up,
+            Undone: self._undone,
+            Stop: self._stop,
+            NeedPerson: self._need_person,
+        }
+
+    def advance(self, run: RunId) -> Later:
+        """Take this run as far as it gets. Raises what is a fault of ours, nothing else."""
+        for _ in range(MOST_MOVES):
+            frame = self._frames.frame(run)
+            if frame is None:
+                return Later(at=None)
+            try:
+                later = self._one(frame)
+            except Changed:
+                continue
+            if later is not None:
+                return later
+        return Later(at=self._now())
+
+    def _one(self, frame: Frame) -> Later | None:
+        """One move; None when the next can follow at once."""
+        run = frame.run
+        if run.state is RunState.REQUESTED:
+            self._journal.move(run.id, Move.BEGIN, "")
+            return None
+        if run.state is RunState.AWAITING_APPROVAL:
+            return self._approval(frame)
+        if not run.state.acts:
+            return Later(at=None)
+        missing = frame.definition.missing_contracts(self._parts.specs)
+        if missing:
+            why = f"this release no longer has {', '.join(missing)}, which the run was made for"
+            self._journal.move(run.id, Move.ESCALATE, why)
+            return None
+        try:
+            move = next_step(frame)
+        except ExpressionError as problem:
+            self._journal.move(run.id, Move.ESCALATE, f"the runbook cannot go on: {problem}")
+            return None
+        return self._carry_out(frame, move)
+
+    def _carry_out(self, frame: Frame, move: Next) -> Later | None:
+        return self._moves[type(move)](frame, move)
+
+    def _now(self) -> datetime:
+        return self._parts.clock.now().wall
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def _read(self, frame: Frame, move: Read) -> Later | None:
+        place = move.place
+        spec = frame.specs[str(place.step.do)]
+        if spec.name == DIAGNOSE.name:
+            self._diagnose(frame, place)
+            return None
+        denied = self._frames.denied(frame, spec.permission, place.node)
+        if denied:
+            self._journal.refuse(frame.run.id, place, denied, FailureKind.REFUSED.value)
+            return None
+        overdue = self._overdue(frame, place)
+        if overdue:
+            self._journal.refuse(frame.run.id, place, overdue, FailureKind.PERMANENT.value)
+            return None
+        return self._outcome_of_read(frame, place, self._frames.call(frame, place, 0))
+
+    def _outcome_of_read(self, frame: Frame, place: Place, call: Call) -> Later | None:
+        run = frame.run
+        spec = frame.specs[str(place.step.do)]
+        try:
+            outcome = self._parts.registry[spec.name].do(call)
+        except Unreadable as problem:
+            outcome = Wait(until=self._now() + POLL, why=str(problem))
+        except Refusal as problem:
+            outcome = Failed(error=str(problem), kind=FailureKind.REFUSED)
+        match outcome:
+            case Done(output=output):
+                self._journal.read(run.id, place, f"{spec.name}@{spec.version}", output)
+            case Wait(until=until, why=why):
+                self._journal.wait(run, place, until, why)
+                return Later(at=until)
+            case Failed(error=error, kind=kind):
+                self._journal.refuse(run.id, place, error, kind.value)
+            case Unknown(why=why):
+                # A look that cannot be read changed nothing: it is simply made again.
+                until = self._now() + POLL
+                self._journal.wait(run, place, until, why)
+                return Later(at=until)
+        return None
+
+    def _overdue(self, frame: Frame, place: Place) -> str:
+        """Why a step that only looks has waited too long."""
+        record = frame.run.steps.get(place.key)
+        limit = place.step.time_limit
+        if record is None or record.started_at is None or limit is None:
+            return ""
+        if self._now() - record.started_at < limit:
+            return ""
+        return f"not so within {int(limit.total_seconds())} s: {record.why}"
+
+    def _diagnose(self, frame: Frame, place: Place) -> None:
+        """The built-in that compares facts with the pinned causes; pure, so it needs no look."""
+        name = str(place.arguments.get("causes", ""))
+        facts = place.arguments.get("facts")
+        causes = frame.definition.causes[name]
+        found = diagnose(causes, dict(facts) if isinstance(facts, dict) else {})
+        output = as_output(found)
+        self._journal.read(
+            frame.run.id, place, f"{DIAGNOSE.name}@{DIAGNOSE.version}", output, found.why
+        )
+
+    def _skip(self, frame: Frame, move: Skip) -> None:
+        self._journal.skip(frame.run.id, move.place, move.why)
+
+    # -- planning -----------------------------------------------------------------------------
+
+    def _plan(self, frame: Frame, move: MakePlan) -> Later | None:
+        run = frame.run
+        if run.asks >= MOST_ASKS:
+            why = f"the cluster changed {run.asks} times while this was planned: {run.why}"
+            self._journal.move(run.id, Move.ESCALATE, why)
+            return None
+        try:
+            plan = make_plan(
+                frame,
+                self._parts.registry,
+                lambda place: self._frames.call(frame, place, 0),
+                self._frames.pinned(frame),
+            )
+        except Unreadable as problem:
+            return self._look_again(frame, f"the plan waits for an answer: {problem}")
+        except Refusal as problem:
+            self._journal.move(run.id, Move.ESCALATE, f"no plan can be made: {problem}")
+            return None
+        cause = str(diagnosis_of(frame).get("id") or "")
+        autonomy = self._autonomy(frame, cause)
+        if move.at and autonomy is Autonomy.ACT:
+            autonomy = Autonomy.PROPOSE  # an `approve:` step always asks
+        self._journal.plan(run.id, plan, move.at, needed(plan, autonomy, self._parts.policy.limits))
+        return None
+
+    def _autonomy(self, frame: Frame, cause: str) -> Autonomy:
+        """Policy, narrowed to `propose` when several nodes dropped together (promise 6)."""
+        run = frame.run
+        told = diagnosis_of(frame).get("autonomy")
+        autonomy = self._parts.policy.autonomy_of(run.runbook, cause, str(told or ""))
+        if not cause or autonomy is not Autonomy.ACT:
+            return autonomy
+        snapshot = self._parts.clusters[run.cluster].snapshot()
+        limits = self._parts.policy.limits
+        for node in self._frames.nodes(run):
+            if correlated(snapshot, node, limits, self._now()):
+                return Autonomy.PROPOSE
+        return autonomy
+
+    def _approval(self, frame: Frame) -> Later | None:
+        run = frame.run
+        if run.approved:
+            self._journal.move(run.id, Move.APPROVE, "")
+            return None
+        plan = run.plan
+        if plan is not None and self._now() >= plan.expires_at:
+            self._journal.move(run.id, Move.EXPIRE, "nobody approved it in time; nothing was done")
+            return None
+        return Later(at=plan.expires_at if plan else None)
+
+    def _pass(self, frame: Frame, move: PassApproval) -> None:
+        plan = frame.run.plan
+        output: JsonMap = {"hash": plan.hash if plan else ""}
+        self._journal.read(frame.run.id, move.place, "approve@1", output)
+
+    def _take_locks(self, frame: Frame, _move: TakeLocks) -> Later | None:
+        run = frame.run
+        plan = self._frames.plan(run)
+        members = self._frames.partition_members(run.cluster) if plan.locks else {}
+        held = self._journal.take_locks(run.id, plan.locks, atoms(run.cluster, plan.locks, members))
+        return self._look_again(frame, held) if held else None
+
+    def _look_again(self, frame: Frame, why: str) -> Later:
+        """Wait for the world with one record for each new reason."""
+        due = self._now() + POLL
+        run = frame.run
+        if run.state is RunState.RUNNING:
+            self._journal.move(run.id, Move.WAIT, why, due)
+        return Later(at=due)
+
+    # -- acting -------------------------------------------------------------------------------
+
+    def _act(self, frame: Frame, move: Act) -> Later | None:
+        return self._acting.act(frame, move.place)
+
+    def _recover(self, frame: Frame, move: Recover) -> Later | None:
+        return self._acting.recover(frame, move.key)
+
+    def _undo(self, frame: Frame, move: UndoStep) -> Later | None:
+        return self._acting.undo(frame, move.key)
+
+    def _call(self, frame: Frame, move: CallRunbook) -> Later | None:
+        run, place = frame.run, move.place
+        if move.child is None:
+            self._journal.start_child(run, place, self._frames.fresh_child(frame, place))
+            return Later(at=None)
+        child = self._frames.run(move.child)
+        if child is None or child.open:
+            return Later(at=None)
+        output: JsonMap = {"run": child.id, "state": child.state.value, "why": child.why}
+        if child.state is RunState.SUCCEEDED:
+            self._journal.read(run.id, place, f"call {child.runbook}@{child.version}", output)
+        else:
+            error = f"{child.id} {child.runbook} {child.state}: {child.why}"
+            self._journal.refuse(run.id, place, error, FailureKind.PERMANENT.value)
+        return None
+
+    # -- endings ------------------------------------------------------------------------------
+
+    def _finish(self, frame: Frame, move: Finish) -> None:
+        run = frame.run
+        did = [
+            key for key, step in run.steps.items() if step.attempt and step.state is StepState.DONE
+        ]
+        why = move.why or (f"did: {', '.join(did)}" if did else "nothing needed to be done")
+        self._wake(frame)
+        self._journal.move(run.id, Move.FINISH, why)
+
+    def _wake(self, frame: Frame) -> None:
+        """A waiting run that has nothing left to wait for goes through `running`."""
+        if frame.run.state is RunState.WAITING:
+            self._journal.move(frame.run.id, Move.WAKE, "")
+
+    def _give_up(self, frame: Frame, move: GiveUp) -> None:
+        moves = {
+            OnFailure.STOP: Move.FAIL,
+            OnFailure.ESCALATE: Move.ESCALATE,
+            OnFailure.UNDO: Move.UNDO,
+        }
+        self._journal.move(frame.run.id, moves[move.how], move.why)
+
+    def _undone(self, frame: Frame, _move: Undone) -> None:
+        self._journal.move(frame.run.id, Move.UNDONE, "everything it did was taken back")
+
+    def _stop(self, frame: Frame, move: Stop) -> Later | None:
+        run = frame.run
+        if self._frames.open_children(run.id):
+            return Later(at=self._now() + POLL)
+        why = run.stop_reason
+        if move.how == "pause":
+            self._journal.move(run.id, Move.PAUSE, why)
+        elif move.how == "takeover":
+            self._journal.move(run.id, Move.ESCALATE, why)
+        elif frame.runbook.on_failure is OnFailure.UNDO:
+            self._journal.move(run.id, Move.UNDO, why)
+        else:
+            self._journal.move(run.id, Move.ABORT, why)
+        return None
+
+    def _need_person(self, frame: Frame, move: NeedPerson) -> Later | None:
+        run = frame.run
+        self._journal.wait(run, move.place, self._now(), move.why)
+        self._journal.move(run.id, Move.ESCALATE, move.why)
+        return None

@@ -1,0 +1,156 @@
+"""Makes a plan: walks what is left of a run, looks at every target, and writes it all down.
+
+Called by the engine after the last step that only looks and at every `approve:` step. It looks and
+never acts.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from actions.contract import Action, Call, Observation
+from config.ids import ClusterName
+from config.json_values import JsonMap
+from config.node_names import NodeName
+from runbooks.expressions import ExpressionError, evaluate
+from runbooks.model import Step
+from runbooks.next_step import PERSON, Frame, Place, holds, place, targets
+from runbooks.plan import Plan, PlannedStep
+from runbooks.run import StepState, step_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An effect that may come: where, and whether it is known to."""
+
+    key: str
+    place: Place
+    known: bool
+    """Whether its arguments could be evaluated."""
+    certain: bool
+
+
+def items(frame: Frame, prefix: str = "") -> Iterator[Item]:
+    """Every effect that is still ahead of this run, called runbooks included."""
+    for step in frame.runbook.steps:
+        if step.approve is not None or step.do == PERSON:
+            continue
+        if step.do is not None and frame.specs[step.do].looks_only:
+            continue
+        for target in _targets(frame, step):
+            yield from _items_at(frame, step, target, prefix)
+
+
+def _targets(frame: Frame, step: Step) -> tuple[NodeName | None, ...]:
+    try:
+        return targets(frame, step)
+    except ExpressionError:
+        return ()
+
+
+def _items_at(frame: Frame, step: Step, target: NodeName | None, prefix: str) -> Iterator[Item]:
+    key = step_key(step.id, target, step.for_each is not None)
+    record = frame.run.steps.get(key)
+    if record is not None and record.state in {
+        StepState.DONE,
+        StepState.SKIPPED,
+        StepState.UNDONE,
+        StepState.FAILED,
+    }:
+        return
+    certain = True
+    try:
+        if not holds(frame, step, target):
+            return
+    except ExpressionError:
+        certain = False
+    try:
+        here, known = place(frame, step, target), True
+    except ExpressionError:
+        here, known = Place(key=key, step=step, node=target), False
+    if step.call is not None:
+        yield from _items_of_call(frame, here, certain and known, f"{prefix}{key}/")
+    else:
+        yield Item(key=f"{prefix}{key}", place=here, known=known, certain=certain and known)
+
+
+def _items_of_call(frame: Frame, here: Place, certain: bool, prefix: str) -> Iterator[Item]:
+    """What the called runbook may do, as far as its parameters are known."""
+    called = frame.definition.called[str(here.step.call)]
+    run = replace(frame.run, parameters=dict(here.arguments), steps={}, plan=None)
+    inner = replace(frame, run=run, runbook=called, outputs={})
+    for item in items(inner, prefix):
+        yield item if certain else replace(item, certain=False)
+
+
+def make_plan(
+    frame: Frame, registry: Mapping[str, Action], call: Callable[[Place], Call], pinned: JsonMap
+) -> Plan:
+    """The plan of everything ahead. Raises actions.contract.Unreadable when a look got no answer."""
+    planned = []
+    for item in items(frame):
+        spec = frame.specs[str(item.place.step.do)]
+        entry = PlannedStep(
+            key=item.key,
+            step=item.place.step.id,
+            action=f"{spec.name}@{spec.version}",
+            node=item.place.node,
+            arguments=item.place.arguments if item.known else None,
+            certain=item.certain,
+            takes_node_out=spec.takes_node_out,
+            may_end_jobs=spec.may_end_jobs,
+        )
+        if item.known:
+            seen = registry[spec.name].look(call(item.place))
+            entry = _seen(entry, seen)
+        planned.append(entry)
+    cause = diagnosis_of(frame)
+    return Plan(
+        steps=tuple(planned),
+        locks=_locks(frame, planned),
+        pinned=pinned,
+        cause=str(cause.get("id") or ""),
+        diagnosis=cause,
+    )
+
+
+def _seen(entry: PlannedStep, seen: Observation) -> PlannedStep:
+    return replace(
+        entry,
+        standing=seen.standing.value,
+        why=seen.why,
+        boot_id=seen.boot_id,
+        owner=seen.owner,
+        state=seen.state,
+        reason=seen.reason,
+        jobs_end=seen.jobs_end,
+    )
+
+
+def diagnosis_of(frame: Frame) -> JsonMap:
+    """Output of the runbook's `diagnose` step, empty where it has none or it has not run."""
+    for step in frame.runbook.steps:
+        if step.do == "diagnose":
+            return frame.outputs.get(step.id, {})
+    return {}
+
+
+def _locks(frame: Frame, planned: list[PlannedStep]) -> tuple[str, ...]:
+    """Resources of the plan: its nodes, and what the runbook names itself."""
+    named = [f"node:{entry.node}" for entry in planned if entry.node is not None]
+    for template in frame.runbook.locks:
+        value = evaluate(template, {**frame.run.parameters, "steps": {}})
+        named.extend(str(part) for part in (value if isinstance(value, list) else [value]))
+    return tuple(sorted(set(named)))
+
+
+def atoms(
+    cluster: ClusterName, locks: tuple[str, ...], members: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """What a lock really takes: a partition takes its nodes too, so the two exclude each other."""
+    taken = set()
+    for lock in locks:
+        kind, _, name = lock.partition(":")
+        taken.add(f"{cluster}/{lock}")
+        if kind == "partition":
+            taken.update(f"{cluster}/node:{node}" for node in members.get(name, ()))
+    return tuple(sorted(taken))

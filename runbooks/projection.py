@@ -1,0 +1,313 @@
+"""The tables that the engine reads: all made from the ledger, all made again by `audit rebuild`.
+
+`RunProjector.apply` is called by the ledger's writer inside the transaction that appends the record,
+so a run's row, its locks, marks and due time are never apart from its history.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from audit_log.ledger import ProjectionCursor, Transaction
+from audit_log.records import EventKind, Record
+from config.clock import microseconds
+from config.ids import RunId
+from runbooks.run import Run, fold, requested
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL, open INTEGER NOT NULL,
+    cluster TEXT NOT NULL, runbook TEXT NOT NULL, requested_by TEXT NOT NULL,
+    requested_us INTEGER NOT NULL, due_us INTEGER, parent TEXT, revision INTEGER NOT NULL,
+    body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS runs_due ON runs (due_us) WHERE open = 1 AND due_us IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_open ON runs (open, number);
+CREATE TABLE IF NOT EXISTS request_keys (key TEXT PRIMARY KEY, run TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS locks (atom TEXT PRIMARY KEY, run TEXT NOT NULL, since_us INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS marks (
+    cluster TEXT NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL,
+    boot_id TEXT NOT NULL, text TEXT NOT NULL, at_us INTEGER NOT NULL,
+    PRIMARY KEY (cluster, node, kind));
+CREATE TABLE IF NOT EXISTS effects (
+    seq INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, cluster TEXT, pool TEXT, run TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS hands_off (
+    cluster TEXT NOT NULL, node TEXT NOT NULL, actor TEXT NOT NULL, why TEXT NOT NULL,
+    at_us INTEGER NOT NULL, PRIMARY KEY (cluster, node));
+CREATE TABLE IF NOT EXISTS latches (
+    name TEXT PRIMARY KEY, why TEXT NOT NULL, at_us INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS halts (
+    one INTEGER PRIMARY KEY CHECK (one = 1), actor TEXT NOT NULL, why TEXT NOT NULL,
+    at_us INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS pages (
+    key TEXT PRIMARY KEY, run TEXT, summary TEXT NOT NULL, state TEXT NOT NULL,
+    at_us INTEGER NOT NULL, tries INTEGER NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS cards (
+    run TEXT PRIMARY KEY, channel TEXT NOT NULL, message TEXT NOT NULL);
+"""
+
+_RUN = TypeAdapter(Run)
+
+
+def encode(run: Run) -> str:
+    """A run as the text of its row."""
+    return _RUN.dump_json(run).decode()
+
+
+@lru_cache(maxsize=512)
+def decode(body: str) -> Run:
+    """The run of a row; equal rows are read once."""
+    return _RUN.validate_json(body)
+
+
+def load(transaction: Transaction, run: RunId) -> Run:
+    """A run as it is inside this transaction. Raises KeyError for one that does not exist."""
+    rows = transaction.query("SELECT body FROM runs WHERE id = ?", (run,))
+    if not rows:
+        raise KeyError(run)
+    return decode(rows[0][0])
+
+
+class RunProjector:
+    """Projects runs and everything that hangs on them."""
+
+    schema = SCHEMA
+    tables = (
+        "runs",
+        "request_keys",
+        "locks",
+        "marks",
+        "effects",
+        "hands_off",
+        "latches",
+        "halts",
+        "pages",
+        "cards",
+    )
+
+    def apply(self, cursor: ProjectionCursor, record: Record) -> None:
+        """Bring every table up to this record."""
+        if record.event.kind is EventKind.RUN_REQUESTED:
+            self._begin(cursor, record)
+        elif record.event.kind is EventKind.CLOCK_JUMPED:
+            self._jump(cursor, record)
+        elif record.event.run is not None:
+            self._continue(cursor, record)
+        side = _SIDES.get(record.event.kind)
+        if side is not None:
+            side(cursor, record)
+
+    def _begin(self, cursor: ProjectionCursor, record: Record) -> None:
+        run = requested(record)
+        cursor.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                int(run.id.removeprefix("run-")),
+                run.id,
+                run.state.value,
+                run.cluster,
+                run.runbook,
+                run.requested_by,
+                microseconds(run.requested_at),
+                microseconds(run.due_at) if run.due_at else None,
+                run.parent,
+                run.revision,
+                encode(run),
+            ),
+        )
+        key = record.event.data.get("key")
+        if key:
+            cursor.execute("INSERT OR IGNORE INTO request_keys VALUES (?, ?)", (key, run.id))
+
+    def _continue(self, cursor: ProjectionCursor, record: Record) -> None:
+        rows = cursor.execute("SELECT body FROM runs WHERE id = ?", (record.event.run,))
+        if not rows:
+            return  # a record about a run of another ledger (a page for a foreign mark)
+        run = fold(decode(rows[0][0]), record)
+        _store(cursor, run)
+        if run.state.final:
+            cursor.execute("DELETE FROM locks WHERE run = ?", (run.id,))
+            if run.parent is not None:
+                _wake(cursor, run.parent, record)
+
+    def _jump(self, cursor: ProjectionCursor, record: Record) -> None:
+        for (body,) in cursor.execute("SELECT body FROM runs WHERE open = 1 ORDER BY number", ()):
+            _store(cursor, fold(decode(body), record))
+
+
+def _store(cursor: ProjectionCursor, run: Run) -> None:
+    cursor.execute(
+        "UPDATE runs SET state = ?, open = ?, due_us = ?, revision = ?, body = ? WHERE id = ?",
+        (
+            run.state.value,
+            int(run.open),
+            microseconds(run.due_at) if run.due_at else None,
+            run.revision,
+            encode(run),
+            run.id,
+        ),
+    )
+
+
+def _wake(cursor: ProjectionCursor, parent: RunId, record: Record) -> None:
+    """A child ended: its caller is due now."""
+    for (body,) in cursor.execute("SELECT body FROM runs WHERE id = ? AND open = 1", (parent,)):
+        run = decode(body)
+        if run.state.acts:
+            _store(cursor, replace(run, due_at=record.at))
+
+
+def _data(record: Record) -> dict[str, Any]:
+    """The record's data; its shape was fixed when it was written."""
+    return dict(record.event.data)
+
+
+def _locks_taken(cursor: ProjectionCursor, record: Record) -> None:
+    for atom in _data(record)["atoms"]:
+        cursor.execute(
+            "INSERT INTO locks VALUES (?, ?, ?)",
+            (atom, record.event.run, microseconds(record.at)),
+        )
+
+
+def _intended(cursor: ProjectionCursor, record: Record) -> None:
+    data = _data(record)
+    if data.get("mark"):
+        cursor.execute(
+            "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.event.cluster,
+                record.event.node,
+                data["mark"],
+                record.event.run,
+                data["looked"].get("boot_id", ""),
+                "",
+                microseconds(record.at),
+            ),
+        )
+    if data.get("may_end_jobs"):
+        cursor.execute(
+            "INSERT INTO effects VALUES (?, ?, ?, ?, ?)",
+            (
+                record.seq,
+                microseconds(record.at),
+                record.event.cluster,
+                data.get("pool"),
+                record.event.run,
+            ),
+        )
+
+
+def _finished(cursor: ProjectionCursor, record: Record) -> None:
+    data = _data(record)
+    place = (record.event.cluster, record.event.node)
+    outcome = data["outcome"]
+    if data.get("mark") and outcome == "done":
+        cursor.execute(
+            "UPDATE marks SET text = ? WHERE cluster = ? AND node = ? AND kind = ?",
+            (data.get("mark_text", ""), *place, data["mark"]),
+        )
+    # A failed attempt set nothing; an unknown one keeps its mark until a person has looked.
+    drops = data.get("mark") if outcome in {"failed", "again"} else None
+    drops = data.get("clears") if outcome in {"done", "undone"} and data.get("clears") else drops
+    if drops:
+        cursor.execute(
+            "DELETE FROM marks WHERE cluster = ? AND node = ? AND kind = ?", (*place, drops)
+        )
+
+
+def _mark_lost(cursor: ProjectionCursor, record: Record) -> None:
+    cursor.execute(
+        "DELETE FROM marks WHERE cluster = ? AND node = ? AND kind = ?",
+        (record.event.cluster, record.event.node, _data(record)["mark"]),
+    )
+
+
+def _hands_off(cursor: ProjectionCursor, record: Record) -> None:
+    for node in _data(record)["nodes"]:
+        cursor.execute(
+            "INSERT OR REPLACE INTO hands_off VALUES (?, ?, ?, ?, ?)",
+            (
+                record.event.cluster,
+                node,
+                record.event.actor,
+                _data(record)["why"],
+                microseconds(record.at),
+            ),
+        )
+
+
+def _hands_on(cursor: ProjectionCursor, record: Record) -> None:
+    for node in _data(record)["nodes"]:
+        cursor.execute(
+            "DELETE FROM hands_off WHERE cluster = ? AND node = ?", (record.event.cluster, node)
+        )
+
+
+def _tripped(cursor: ProjectionCursor, record: Record) -> None:
+    data = _data(record)
+    cursor.execute(
+        "INSERT OR IGNORE INTO latches VALUES (?, ?, ?)",
+        (data["limit"], data["why"], microseconds(record.at)),
+    )
+
+
+def _cleared(cursor: ProjectionCursor, record: Record) -> None:
+    cursor.execute("DELETE FROM latches WHERE name = ?", (_data(record)["limit"],))
+
+
+def _halted(cursor: ProjectionCursor, record: Record) -> None:
+    cursor.execute(
+        "INSERT OR IGNORE INTO halts VALUES (1, ?, ?, ?)",
+        (record.event.actor, _data(record)["why"], microseconds(record.at)),
+    )
+
+
+def _unhalted(cursor: ProjectionCursor, _record: Record) -> None:
+    cursor.execute("DELETE FROM halts", ())
+
+
+def _page_intended(cursor: ProjectionCursor, record: Record) -> None:
+    data = _data(record)
+    cursor.execute(
+        "INSERT INTO pages VALUES (?, ?, ?, 'intended', ?, 0, ?) ON CONFLICT (key) DO UPDATE SET "
+        "summary = excluded.summary, state = 'intended', at_us = excluded.at_us, tries = 0",
+        (data["key"], record.event.run, data["summary"], microseconds(record.at), data["details"]),
+    )
+
+
+def _page_tried(cursor: ProjectionCursor, record: Record) -> None:
+    data = _data(record)
+    state = "accepted" if record.event.kind is EventKind.PAGE_ACCEPTED else "not_sent"
+    cursor.execute(
+        "UPDATE pages SET state = ?, tries = tries + 1, detail = ? WHERE key = ?",
+        (state, data["detail"], data["key"]),
+    )
+
+
+def _card(cursor: ProjectionCursor, record: Record) -> None:
+    data = _data(record)
+    cursor.execute(
+        "INSERT OR REPLACE INTO cards VALUES (?, ?, ?)",
+        (record.event.run, data["channel"], data["message"]),
+    )
+
+
+_SIDES = {
+    EventKind.LOCKS_TAKEN: _locks_taken,
+    EventKind.STEP_INTENDED: _intended,
+    EventKind.STEP_FINISHED: _finished,
+    EventKind.STEP_RESOLVED: _finished,
+    EventKind.MARK_LOST: _mark_lost,
+    EventKind.HANDS_OFF_SET: _hands_off,
+    EventKind.HANDS_OFF_CLEARED: _hands_on,
+    EventKind.LIMIT_TRIPPED: _tripped,
+    EventKind.LIMIT_CLEARED: _cleared,
+    EventKind.HALT_SET: _halted,
+    EventKind.HALT_CLEARED: _unhalted,
+    EventKind.PAGE_INTENDED: _page_intended,
+    EventKind.PAGE_ACCEPTED: _page_tried,
+    EventKind.PAGE_NOT_SENT: _page_tried,
+    EventKind.CARD_POSTED: _card,
+}

@@ -1,0 +1,331 @@
+"""What people ask of runs: start, approve, stop, hand over, and the labels that hold runs back.
+
+Called by `bot.desk` after the permission check. Each function is one transaction that reads the run
+again, so two clicks cannot both decide and a stale button is refused by state, not by age.
+Refusals are sentences for the person who asked.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from audit_log.ledger import Transaction, Urgency
+from audit_log.records import Event, EventKind
+from config.actors import Actor, ActorKind, Door
+from config.clock import microseconds
+from config.ids import ActorId, ClusterName, PlanHash, RunId
+from config.json_values import Json, JsonMap
+from config.node_names import NodeName
+from runbooks.definition import Definition
+from runbooks.journal import next_run_id, page_event
+from runbooks.machine import Move, RunState
+from runbooks.parts import Parts
+from runbooks.projection import load
+from runbooks.rails import PlanGate
+from runbooks.run import Run, StepState
+
+
+class CannotDo(Exception):
+    """It was allowed and cannot be done; the message says why and what can be done instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A run that somebody who may wants to have."""
+
+    runbook: str
+    version: int | None = None
+    cluster: ClusterName
+    parameters: Mapping[str, Json]
+    actor: Actor
+    door: Door
+    reason: str
+    key: str = ""
+    """The same key again is the same request (a Slack trigger id, a command's own id)."""
+    roles: tuple[str, ...] = field(default=())
+
+
+class Requests:
+    """The commands that change runs."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Over the engine's parts."""
+        self._parts = parts
+        self._ledger = parts.ledger
+
+    # -- starting -----------------------------------------------------------------------------
+
+    def definition(self, name: str, version: int | None = None) -> Definition:
+        """The runbook with all it leans on. Raises CannotDo for an unknown one."""
+        try:
+            return self._parts.library.definition(name, version)
+        except KeyError as problem:
+            known = ", ".join(self._parts.library.names())
+            raise CannotDo(f"{problem.args[0]}; there are {known}") from problem
+
+    def run(self, asked: RunRequest) -> tuple[RunId, bool]:
+        """Start a run; its id, and whether it is new. One commit, no look at the cluster."""
+        definition = self.definition(asked.runbook, asked.version)
+        artefact = self._parts.artefacts.put(json.dumps(definition.to_json()).encode())
+        return self._ledger.commit(
+            lambda transaction: self._begin(transaction, asked, definition, artefact), Urgency.ACK
+        )
+
+    def _begin(
+        self, transaction: Transaction, asked: RunRequest, definition: Definition, artefact: str
+    ) -> tuple[RunId, bool]:
+        if asked.key:
+            rows = transaction.query("SELECT run FROM request_keys WHERE key = ?", (asked.key,))
+            if rows:
+                return RunId(rows[0][0]), False
+        run = next_run_id(transaction)
+        data: JsonMap = {
+            "runbook": definition.runbook.name,
+            "version": definition.runbook.version,
+            "title": definition.runbook.title,
+            "definition": artefact,
+            "parameters": dict(asked.parameters),
+            "roles": sorted(asked.roles or asked.actor.roles),
+            "door": asked.door.value,
+            "reason": asked.reason[:500],
+            "key": asked.key,
+        }
+        transaction.append(
+            Event(
+                kind=EventKind.RUN_REQUESTED,
+                actor=asked.actor.id,
+                run=run,
+                cluster=asked.cluster,
+                data=data,
+            )
+        )
+        return run, True
+
+    # -- agreeing -----------------------------------------------------------------------------
+
+    def approve(self, run: RunId, plan: PlanHash | None, actor: Actor, door: Door) -> Run:
+        """Say yes to the plan with this hash (None: the present one, as the command line shows it)."""
+
+        def decide(transaction: Transaction) -> Run:
+            now = self._awaiting(transaction, run, plan)
+            _may_approve(now, actor)
+            data = {"hash": now.plan.hash if now.plan else "", "door": door.value}
+            transaction.append(_event(EventKind.APPROVAL_GIVEN, now, actor.id, data))
+            return load(transaction, run)
+
+        return self._ledger.commit(decide, Urgency.ACK)
+
+    def break_glass(self, run: RunId, actor: Actor, door: Door, reason: str) -> Run:
+        """Act without the approvals that are missing; pages the approvers and is counted."""
+        if not reason:
+            raise CannotDo("break-glass needs a reason: it is shown to everybody who is paged")
+        if actor.kind is not ActorKind.PERSON:
+            raise CannotDo("only a person can break the glass")
+
+        def decide(transaction: Transaction) -> Run:
+            now = self._awaiting(transaction, run, None)
+            data = {
+                "hash": now.plan.hash if now.plan else "",
+                "door": door.value,
+                "reason": reason[:500],
+            }
+            transaction.append(_event(EventKind.BREAK_GLASS, now, actor.id, data))
+            why = f"break-glass: acted without approval; reason given: {reason}"
+            transaction.append(page_event(now, why, self._ledger.instance, "break-glass"))
+            return load(transaction, run)
+
+        return self._ledger.commit(decide, Urgency.ACK)
+
+    def deny(self, run: RunId, plan: PlanHash | None, actor: Actor, reason: str) -> Run:
+        """Say no: the run ends, nothing was done."""
+
+        def decide(transaction: Transaction) -> Run:
+            now = self._awaiting(transaction, run, plan)
+            data = {"hash": now.plan.hash if now.plan else "", "reason": reason[:500]}
+            transaction.append(_event(EventKind.APPROVAL_DENIED, now, actor.id, data))
+            return self._move(transaction, now, Move.DENY, actor.id, f"denied: {reason}")
+
+        return self._ledger.commit(decide, Urgency.ACK)
+
+    def _awaiting(self, transaction: Transaction, run: RunId, plan: PlanHash | None) -> Run:
+        now = self._load(transaction, run)
+        if now.state is not RunState.AWAITING_APPROVAL or now.plan is None:
+            raise CannotDo(f"{run} is {now.state}: there is nothing to approve. {now.why}".strip())
+        if plan is not None and now.plan.hash != plan:
+            raise CannotDo(f"the plan of {run} changed; see its new card and decide on that one")
+        if transaction.now >= now.plan.expires_at:
+            raise CannotDo(f"the plan of {run} has expired: nothing was done; run it again")
+        return now
+
+    # -- steering -----------------------------------------------------------------------------
+
+    def stop(self, run: RunId, how: Move, actor: Actor, reason: str) -> Run:
+        """Abort, pause or take over (`Move.WANT_…`), at the next step boundary."""
+
+        def decide(transaction: Transaction) -> Run:
+            now = self._load(transaction, run)
+            if now.state.final:
+                raise CannotDo(f"{run} is {now.state} already: {now.why}")
+            for child in transaction.query(
+                "SELECT id FROM runs WHERE parent = ? AND open = 1", (run,)
+            ):
+                below = load(transaction, RunId(child[0]))
+                transaction.append(_want(below, Move.WANT_ABORT, actor.id, f"{run} was stopped"))
+            if now.state.acts:
+                transaction.append(_want(now, how, actor.id, reason))
+                return load(transaction, run)
+            return self._move(transaction, now, _AT_REST[how], actor.id, reason)
+
+        return self._ledger.commit(decide, Urgency.ACK)
+
+    def resume(self, run: RunId, actor: Actor, reason: str, done: bool | None) -> Run:
+        """Go on with a paused run, or say what happened to the step that needs a person."""
+
+        def decide(transaction: Transaction) -> Run:
+            now = self._load(transaction, run)
+            if now.state is RunState.PAUSED:
+                return self._move(transaction, now, Move.RESUME, actor.id, reason)
+            if now.state is not RunState.NEEDS_PERSON:
+                raise CannotDo(f"{run} is {now.state}: there is nothing to resume")
+            self._resolve(transaction, now, actor, (reason, done))
+            return self._move(transaction, load(transaction, run), Move.RESOLVE, actor.id, reason)
+
+        return self._ledger.commit(decide, Urgency.ACK)
+
+    def _resolve(
+        self, transaction: Transaction, run: Run, actor: Actor, said: tuple[str, bool | None]
+    ) -> None:
+        """Record for the step in question whether it is done; without one the run just goes on."""
+        reason, done = said
+        key = _in_question(run)
+        if key is None:
+            return
+        if done is None:
+            raise CannotDo(
+                f"say what happened to {key} of {run.id}: "
+                f'`resume {run.id} --done "reason"` or `resume {run.id} --not-done "reason"`'
+            )
+        if not reason:
+            raise CannotDo("a reason is needed: it stands in the audit log beside your name")
+        step = run.steps[key]
+        spec = self._parts.specs.get(step.action.partition("@")[0])
+        word = ("undone" if step.undoing else "done") if done else "again"
+        data: dict[str, Any] = {
+            "key": key,
+            "attempt": step.attempt,
+            "outcome": word,
+            "why": reason[:1000],
+        }
+        if spec is not None and spec.sets_mark:
+            data["mark"] = spec.sets_mark
+        if spec is not None and spec.clears_mark and done:
+            data["clears"] = spec.clears_mark
+        event = Event(
+            kind=EventKind.STEP_RESOLVED,
+            actor=actor.id,
+            run=run.id,
+            step=step.step,
+            cluster=run.cluster,
+            node=step.node,
+            data=data,
+        )
+        transaction.append(event)
+
+    def give_up(self, run: RunId, actor: Actor, reason: str) -> Run:
+        """A person says that a run which needs one has failed."""
+        return self._ledger.commit(
+            lambda transaction: self._move(
+                transaction, self._load(transaction, run), Move.FAIL, actor.id, reason
+            ),
+            Urgency.ACK,
+        )
+
+    # -- holding back -------------------------------------------------------------------------
+
+    def halt(self, actor: ActorId, reason: str) -> None:
+        """Stop every new effect: the file first, which works even where the ledger does not."""
+        self._parts.halt.set(reason)
+        event = Event(kind=EventKind.HALT_SET, actor=actor, data={"why": reason[:500]})
+        self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
+
+    def clear_halt(self, actor: ActorId, reason: str) -> None:
+        """Resume: the record first, so that no effect comes before it."""
+        event = Event(kind=EventKind.HALT_CLEARED, actor=actor, data={"why": reason[:500]})
+        self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
+        self._parts.halt.clear()
+
+    def clear_limit(self, actor: ActorId, limit: str, reason: str) -> None:
+        """Open a latched limit again. Raises CannotDo when it is not latched."""
+
+        def decide(transaction: Transaction) -> None:
+            if not transaction.query("SELECT 1 FROM latches WHERE name = ?", (limit,)):
+                raise CannotDo(f"the limit {limit} is not latched")
+            data = {"limit": limit, "why": reason[:500]}
+            transaction.append(Event(kind=EventKind.LIMIT_CLEARED, actor=actor, data=data))
+
+        self._ledger.commit(decide, Urgency.ACK)
+
+    def hands_off(
+        self, cluster: ClusterName, nodes: Sequence[NodeName], actor: ActorId, reason: str | None
+    ) -> None:
+        """Label nodes that no runbook touches; a reason of None takes the label away."""
+        kind = EventKind.HANDS_OFF_CLEARED if reason is None else EventKind.HANDS_OFF_SET
+        data: JsonMap = {"nodes": list(nodes), "why": (reason or "")[:500]}
+        event = Event(kind=kind, actor=actor, cluster=cluster, data=data)
+        self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
+
+    def _load(self, transaction: Transaction, run: RunId) -> Run:
+        try:
+            return load(transaction, run)
+        except KeyError as problem:
+            raise CannotDo(f"there is no run {run}; `list runs` shows them") from problem
+
+    def _move(
+        self, transaction: Transaction, run: Run, move: Move, actor: ActorId, why: str
+    ) -> Run:
+        data: dict[str, Any] = {"move": move.value, "why": why[:1000]}
+        if move in {Move.RESUME, Move.RESOLVE}:
+            data["due_us"] = microseconds(transaction.now)
+        transaction.append(_event(EventKind.RUN_STATE, run, actor, data))
+        return load(transaction, run.id)
+
+
+def _may_approve(run: Run, actor: Actor) -> None:
+    """Approvers are distinct persons and never the requester, at whatever door (design 5)."""
+    confirm = run.plan is not None and run.plan.gate == PlanGate.CONFIRM
+    if actor.kind is not ActorKind.PERSON:
+        raise CannotDo("only a person can approve")
+    if actor.shared:
+        raise CannotDo(f"{actor.name} is a shared account: it cannot say who approved")
+    if actor.id == run.requested_by and not confirm:
+        raise CannotDo(f"you asked for {run.id}: somebody else must approve it")
+    for approval in run.approvals:
+        if approval.actor == actor.id and run.plan and approval.hash == run.plan.hash:
+            raise CannotDo(f"you approved {run.id} already; it needs another person")
+
+
+_AT_REST = {
+    Move.WANT_ABORT: Move.ABORT,
+    Move.WANT_PAUSE: Move.PAUSE,
+    Move.WANT_TAKEOVER: Move.ESCALATE,
+}
+"""What a stop means for a run that is not being carried out."""
+
+
+def _in_question(run: Run) -> str | None:
+    """The step that a person must speak about: unknown first, then failed, then waiting."""
+    for state in (StepState.UNKNOWN, StepState.FAILED, StepState.WAITING):
+        for key, step in run.steps.items():
+            if step.state is state:
+                return key
+    return None
+
+
+def _event(kind: EventKind, run: Run, actor: ActorId, data: JsonMap) -> Event:
+    return Event(kind=kind, actor=actor, run=run.id, cluster=run.cluster, data=data)
+
+
+def _want(run: Run, how: Move, actor: ActorId, reason: str) -> Event:
+    data = {"move": how.value, "why": reason[:1000]}
+    return _event(EventKind.RUN_STATE, run, actor, data)

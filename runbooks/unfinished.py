@@ -1,0 +1,51 @@
+"""Runs that got stuck in this process: an effect that does not return, a fault of our own.
+
+Called by the worker at each tick. It only records and pages; it never acts on the cluster.
+"""
+
+from datetime import datetime, timedelta
+
+from config.ids import RunId
+from runbooks.journal import Changed, Finished, Journal
+from runbooks.machine import IllegalTransition, Move
+from runbooks.model import Step
+from runbooks.next_step import Place
+from runbooks.parts import Parts
+from runbooks.projection import decode
+
+GRACE = timedelta(minutes=11)
+"""Past the limit of an effect, before an open intent that nobody settles goes to a person: longer
+than a recovery waits for an answer, so that it is the last net and not a rival."""
+
+
+class Unfinished:
+    """The net under the engine."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Over the engine's parts."""
+        self._parts = parts
+        self._journal = Journal(parts)
+
+    def watch(self, now: datetime) -> None:
+        """Hand over every intent that is long past its limit; a later outcome is recorded as late."""
+        rows = self._parts.ledger.query("SELECT body FROM runs WHERE open = 1 ORDER BY number")
+        for (body,) in rows:
+            run = decode(body)
+            key = run.intended
+            if key is None:
+                continue
+            record = run.steps[key]
+            if record.expires_at is None or now < record.expires_at + GRACE:
+                continue
+            spec = self._parts.specs[record.action.partition("@")[0]]
+            place = Place(key=key, step=Step(id=record.step), node=record.node)
+            finished = Finished("unknown", why=f"{spec.name} did not come back by its limit")
+            self._journal.finish(run.id, place, spec, record.attempt, finished)
+
+    def give_to_person(self, run: RunId, problem: Exception) -> None:
+        """A fault of ours: the run stops where it is, and somebody is told."""
+        why = f"a fault in the bot itself ({type(problem).__name__}); its log has the details"
+        try:
+            self._journal.move(run, Move.ESCALATE, why)
+        except (Changed, IllegalTransition):
+            return

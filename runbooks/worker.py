@@ -1,0 +1,170 @@
+"""Moves what is due: runs, pages, anchors; wakes at stored times and at news.
+
+Started by `bot.wiring` in threads of its own. APScheduler only wakes it; what is due stands in the
+ledger's projections, so nothing is lost when the process dies or a wake-up is missed.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from audit_log.records import Event, EventKind
+from config.actors import ENGINE
+from config.clock import Instant, microseconds
+from config.ids import RunId
+from runbooks.engine import Engine
+from runbooks.parts import Parts
+from runbooks.unfinished import Unfinished
+
+log = logging.getLogger(__name__)
+
+TICK = timedelta(seconds=5)
+"""Longest time without looking at what is due (design 5: at least every 10 s)."""
+JUMP = timedelta(seconds=2)
+"""A difference between the two clocks above this is a jump of the wall clock."""
+THREADS = 8
+"""Runs that are carried out at the same time; the others wait for milliseconds, not for each other's
+waits, because a waiting run holds no thread."""
+
+
+class Worker:
+    """The loop that keeps runs moving."""
+
+    def __init__(
+        self, parts: Parts, engine: Engine, duties: tuple[Callable[[], None], ...] = ()
+    ) -> None:
+        """`duties` are called at each tick: pages, anchors, watchers; each must be quick or safe."""
+        self._parts = parts
+        self._engine = engine
+        self._duties = duties
+        self._unfinished = Unfinished(parts)
+        self._news = threading.Event()
+        self._stopping = False
+        self._busy: dict[RunId, Future[None]] = {}
+        self._not_before: dict[RunId, datetime] = {}
+        self._guard = threading.Lock()
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="run")
+        self._loop = threading.Thread(target=self._run, name="worker", daemon=True)
+        self._clock: Instant | None = None
+        self._scheduler = BackgroundScheduler(timezone="UTC")
+        self._scheduler.add_job(
+            self.wake,
+            "interval",
+            seconds=TICK.total_seconds(),
+            misfire_grace_time=None,
+            coalesce=False,
+        )
+
+    def start(self) -> None:
+        """Begin; every open run is looked at once."""
+        self._loop.start()
+        self._scheduler.start()
+
+    def wake(self) -> None:
+        """There is news, or a tick."""
+        self._news.set()
+
+    def changed(self, run: RunId) -> None:
+        """Something was asked of this run: look at it now, whatever it waits for."""
+        with self._guard:
+            self._not_before.pop(run, None)
+        self._news.set()
+
+    def stop(self) -> None:
+        """Finish what is under way, take nothing new; waiting runs continue after the next start."""
+        self._stopping = True
+        self._scheduler.shutdown(wait=False)
+        self._news.set()
+        if self._loop.is_alive():
+            self._loop.join()
+        self._pool.shutdown(wait=True)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._news.clear()
+            try:
+                self.tick()
+            except Exception:  # the loop outlives any fault; the next tick tries again
+                log.exception("the worker could not look at what is due")
+            self._news.wait(self._pause())
+
+    def tick(self) -> None:
+        """One look at everything that is due."""
+        now = self._parts.clock.now()
+        self._watch_clock(now)
+        for duty in self._duties:
+            self._guarded(duty)
+        self._unfinished.watch(now.wall)
+        for run in self._due(now.wall):
+            self._start(run)
+
+    def _guarded(self, duty: Callable[[], None]) -> None:
+        try:
+            duty()
+        except Exception:  # one duty must not keep the others from their turn
+            log.exception("a duty of the worker failed and is tried again at the next tick")
+
+    def _watch_clock(self, now: Instant) -> None:
+        """A jump of the wall clock is recorded, and what is waited for moves with it (design 5)."""
+        before, self._clock = self._clock, now
+        if before is None:
+            return
+        jump = (now.wall - before.wall) - (now.monotonic - before.monotonic)
+        if abs(jump) < JUMP:
+            return
+        data = {"by_us": jump // timedelta(microseconds=1)}
+        event = Event(kind=EventKind.CLOCK_JUMPED, actor=ENGINE.id, data=data)
+        self._parts.ledger.commit(lambda transaction: transaction.append(event))
+        with self._guard:
+            self._not_before.clear()
+
+    def _due(self, now: datetime) -> tuple[RunId, ...]:
+        rows = self._parts.ledger.query(
+            "SELECT id FROM runs WHERE open = 1 AND due_us IS NOT NULL AND due_us <= ? "
+            "ORDER BY due_us, number",
+            (microseconds(now),),
+        )
+        with self._guard:
+            return tuple(
+                RunId(row[0])
+                for row in rows
+                if row[0] not in self._busy and self._not_before.get(RunId(row[0]), now) <= now
+            )
+
+    def _start(self, run: RunId) -> None:
+        with self._guard:
+            if self._stopping or run in self._busy:
+                return
+            self._not_before.pop(run, None)
+            self._busy[run] = self._pool.submit(self._advance, run)
+
+    def _advance(self, run: RunId) -> None:
+        try:
+            later = self._engine.advance(run)
+            if later.at is not None:
+                with self._guard:
+                    self._not_before[run] = later.at
+        except Exception as problem:  # a fault of ours must stop this run, not the bot
+            log.exception("%s could not go on", run)
+            self._guarded(partial(self._unfinished.give_to_person, run, problem))
+        finally:
+            with self._guard:
+                self._busy.pop(run, None)
+            self._news.set()
+
+    def _pause(self) -> float:
+        """Seconds until the next stored time, at most one tick."""
+        now = self._parts.clock.now().wall
+        rows = self._parts.ledger.query(
+            "SELECT min(due_us) FROM runs WHERE open = 1 AND due_us > ?", (microseconds(now),)
+        )
+        with self._guard:
+            waits = [at - now for at in self._not_before.values() if at > now]
+        if rows[0][0] is not None:
+            waits.append(timedelta(microseconds=rows[0][0] - microseconds(now)))
+        return max(0.0, min([*waits, TICK]).total_seconds())
