@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from actions.contract import ActionSpec, Field
 from config.yaml_reader import read
-
 from runbooks.builtin import DIAGNOSE
 from runbooks.causes import Causes
 from runbooks.checks import Scene, check_arguments

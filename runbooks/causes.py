@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Final
 
 from config.yaml_reader import YamlProblems, read
-
 from runbooks.expression_tree import ExpressionError
 from runbooks.expressions import names_used, template_names
 from runbooks.facts import FACT_SETS

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from actions.contract import ActionSpec, Field, ValueType
 from config.json_values import Json
 from config.yaml_reader import Path
-
 from runbooks.builtin import BUILTINS, DIAGNOSE
 from runbooks.expression_tree import ExpressionError
 from runbooks.expressions import (
@@ -54,10 +53,10 @@ def check_runbook(runbook: Runbook, registry: Mapping[str, ActionSpec], findings
             findings.add((*path, "id"), f"the id {step.id} stands twice; first in line {first}")
         _check_step(step, path, scene)
         earlier[step.id] = step
-    everything = Scene(runbook=runbook, earlier=earlier, registry=registry, findings=findings)
+    bare = Scene(runbook=runbook, earlier={}, registry=registry, findings=findings)
     for index, lock in enumerate(runbook.locks):
-        _check_template(lock, ("locks", index), None, everything)
-    _check_undo(everything)
+        _check_template(lock, ("locks", index), None, bare)
+    _check_undo(bare)
 
 
 def _check_step(step: Step, path: Path, scene: Scene) -> None:
@@ -95,7 +94,7 @@ def check_arguments(step: Step, fields: Mapping[str, Field], path: Path, scene: 
     """Note missing, unknown and unfit arguments of an action or of a called runbook."""
     for name, template in step.arguments.items():
         if name in fields:
-            _check_type(template, fields[name], (*path, name), (step, scene))
+            _check_type(template, fields[name], (*path, name), scene)
         else:
             scene.findings.add((*path, name), f"unknown argument{suggestion(name, fields)}")
     for name, field in fields.items():
@@ -176,19 +175,18 @@ def _why_unknown_step(keys: list[str], scene: Scene) -> str:
 def _why_no_such_step(wanted: str, scene: Scene) -> str:
     ids = [str(step.id) for step in scene.runbook.steps]
     if wanted in ids:
-        return f"the step {wanted} comes later or is this one: only earlier steps have an output"
+        return f"the step {wanted} has no output yet: only earlier steps have one, locks see none"
     hyphened = [step_id for step_id in ids if step_id.startswith(f"{wanted}-")]
     if hyphened:
         return f'an id with a hyphen is written steps["{hyphened[0]}"]'
     return f"there is no step {shown(wanted)}{suggestion(wanted, ids)}"
 
 
-def _check_type(template: Json, field: Field, path: Path, where: tuple[Step, Scene]) -> None:
+def _check_type(template: Json, field: Field, path: Path, scene: Scene) -> None:
     """What can be said of the type before there is a value."""
-    step, scene = where
     try:
         names = template_names(template)
-        given = _type_of(template, step, scene) if names else None
+        given = _type_of(template, scene) if names else None
     except ExpressionError:
         return
     if not names:
@@ -207,7 +205,7 @@ def _check_type(template: Json, field: Field, path: Path, where: tuple[Step, Sce
         scene.findings.add(path, f"expected {field.type}, not {kind(template)}")
 
 
-def _type_of(template: Json, step: Step, scene: Scene) -> ValueType | None:
+def _type_of(template: Json, scene: Scene) -> ValueType | None:
     """The declared type of what `{{ a.b }}` names, where one is declared."""
     name = sole_name(template)
     if name is None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from actions.contract import ActionSpec
 from config.json_values import Json, JsonMap
-
 from runbooks.builtin import BUILTINS, DIAGNOSE
 from runbooks.causes import Causes, load_causes
 from runbooks.load import digest_of, read_runbook

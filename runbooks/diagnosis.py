@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from config.json_values import Json, JsonMap
-
 from runbooks.causes import Autonomy, Cause, Causes, Condition, Confidence
 from runbooks.expressions import ExpressionError, evaluate, names_used, truth
 

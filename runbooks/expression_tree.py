@@ -12,7 +12,6 @@ from typing import Final, TypeGuard
 from jinja2 import nodes
 
 from config.json_values import Json, JsonMap
-
 from runbooks.expression_words import FILTERS, TESTS, WordError
 
 LARGEST_INTEGER = 2**53

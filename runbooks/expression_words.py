@@ -80,6 +80,11 @@ def _lines_with(value: Json, wanted: Json) -> str:
     return found[-1].strip() if found else ""
 
 
+def _prefixed(value: Json, before: Json) -> list[Json]:
+    """Each text of a list with the same beginning: names of locks out of names of nodes."""
+    return [f"{_text(before)}{_text(item)}" for item in _list(value)]
+
+
 def _if_empty(value: Json, instead: Json) -> Json:
     return instead if value is None or value == "" else value
 
@@ -135,6 +140,7 @@ FILTERS: Final[Mapping[str, Word]] = {
     "line_with": _word(_lines_with, "{{ text | line_with('Xid') }}", 1),
     "lower": _word(lambda value: _text(value).lower(), "{{ text | lower }}"),
     "pairs": _word(_pairs, "{{ mapping | pairs }}"),
+    "prefixed": _word(_prefixed, "{{ list | prefixed('node:') }}", 1),
     "shorten": _word(_shorten, "{{ text | shorten(80) }}", 1),
     "trim": _word(lambda value: _text(value).strip(), "{{ text | trim }}"),
     "upper": _word(lambda value: _text(value).upper(), "{{ text | upper }}"),

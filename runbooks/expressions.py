@@ -7,7 +7,6 @@ parsed again, neither as an expression nor as a number.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -16,7 +15,6 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from config.json_values import Json, JsonMap
-
 from runbooks.expression_tree import ExpressionError, check, dotted_names, walk
 
 LONGEST_EXPRESSION = 4096
@@ -32,7 +30,6 @@ __all__ = (
     "is_sole_expression",
     "names_used",
     "sole_name",
-    "split_around_expression",
     "template_names",
     "truth",
     "value_of",
@@ -106,13 +103,6 @@ def is_sole_expression(template: Json) -> bool:
         and len(parts := _parts(template)) == 1
         and not isinstance(parts[0], nodes.TemplateData)
     )
-
-
-def split_around_expression(template: str) -> tuple[str, str, str] | None:
-    """Text before, the one `{{ expression }}`, text after; None where there is not exactly one."""
-    _parts(template)
-    pieces = re.fullmatch(r"([^{]*)(\{\{[^{}]*\}\})([^{}]*)", template)
-    return (pieces[1], pieces[2], pieces[3]) if pieces else None
 
 
 def _evaluate(template: Json, names: JsonMap, where: str) -> Json:

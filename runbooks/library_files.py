@@ -9,7 +9,6 @@ from pathlib import Path
 
 from actions.contract import ActionSpec
 from config.yaml_reader import LARGEST_FILE
-
 from runbooks.lint import Library, examine
 from runbooks.problems import Problem, Problems
 from runbooks.release import RELEASED, release

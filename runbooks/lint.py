@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from actions.contract import ActionSpec
-
 from runbooks.calls import check_calls
 from runbooks.causes import Causes, load_causes
 from runbooks.load import load_runbook

@@ -15,7 +15,6 @@ from config.durations import parse_duration
 from config.ids import StepId
 from config.permissions import Permission
 from config.yaml_reader import YamlProblems, read
-
 from runbooks.checks import check_runbook
 from runbooks.model import OnFailure, Parameter, Runbook, Step
 from runbooks.problems import Findings, Problems, from_reader

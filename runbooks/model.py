@@ -77,7 +77,7 @@ class Runbook:
     """Needed to start it; each step also needs the permission of its action."""
     parameters: tuple[Parameter, ...] = ()
     locks: tuple[str, ...] = ()
-    """Raw templates; `runbooks.lock_names` makes names of resources from them."""
+    """Raw templates; each gives one name of a resource, or a list of them."""
     steps: tuple[Step, ...] = ()
     on_failure: OnFailure = OnFailure.STOP
     text: str

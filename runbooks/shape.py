@@ -11,7 +11,6 @@ from typing import TypeGuard, TypeVar
 
 from config.json_values import Json, JsonMap
 from config.yaml_reader import Path, Positioned
-
 from runbooks.problems import Findings
 from runbooks.values import kind
 

@@ -11,7 +11,6 @@ from actions.contract import Field, ValueType
 from config.durations import parse_duration
 from config.json_values import Json, JsonMap
 from config.node_names import NodeNameError, node_name
-
 from runbooks.model import Parameter, Runbook
 
 LONGEST_TEXT = 4096
