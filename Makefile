@@ -1,20 +1,69 @@
-# `make` is on every machine. Each command does all its set-up; see README.md.
+# `make` is on every machine. Each command does its own set-up; README.md says what each is for.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := bot runbooks actions audit_log config
+WHEEL_VENV := .venv-wheel
 
-.PHONY: help setup demo test check bench mutants docs lock clean
+.PHONY: help setup environment demo test unit wheel-tests check docs bench mutants lock clean
 help:            ## show this list
-	@grep -E '^[a-z]+: ?.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
-setup: $(VENV)/.installed .system-packages  ## environment in .venv; with root also Slurm and a browser
+setup: environment  ## everything: .venv from the lock, and with root also Slurm, sshd, Alertmanager, Chromium
+	@.ci/system-packages slurm ssh pages browser
 
-$(VENV)/.installed: requirements-ci.txt pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements-ci.txt
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
-	touch $@
+environment: $(VENV)/.installed  ## .venv from the lock, nothing else
 
-demo: setup      ## the bot, a simulated cluster and a Slack stand-in in the browser
+$(VENV)/.installed: requirements-ci.txt pyproject.toml .ci/make-venv
+	@.ci/make-venv $(PYTHON) $(VENV)
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(WHEEL_VENV)/.installed: requirements-ci.txt .ci/make-venv
+	@.ci/make-venv $(PYTHON) $(WHEEL_VENV)
+	@touch $@
+
+demo: environment  ## the bot at work: a cluster, a Slack stand-in in the browser, a node that drops
+	@.ci/system-packages slurm
 	$(BIN)/python -m bot.cli sandbox --demo
+
+test: setup unit wheel-tests  ## every test: units from the checkout, then the installed wheel
+
+unit: environment  ## tests that run from the checkout
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not e2e" tests
+
+# The wheel is made without leftovers of earlier builds, and its tests see no other copy of the
+# program: they run in a folder that holds nothing but the tests.
+wheel-tests: environment $(WHEEL_VENV)/.installed  ## end-to-end tests of the built wheel
+	@rm -rf build dist
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
+	@$(WHEEL_VENV)/bin/pip install --quiet --force-reinstall --no-deps dist/*.whl
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	  cp -r tests pyproject.toml "$$folder"; wheel=$(abspath $(WHEEL_VENV)); \
+	  cd "$$folder"; PATH="$$wheel/bin:$$PATH" NODEWARDEN_WHEEL=1 \
+	    "$$wheel/bin/python" -m pytest -m e2e tests/e2e
+
+check: environment  ## format, lint, strict types, import contracts, spelling, documentation
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/ruff check --config ruff-deciders.toml .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python -m pytest -q tests/test_layout.py tests/test_docs.py
+
+docs: environment  ## write docs/reference/ again
+	$(BIN)/python -m tests.write_reference
+
+bench: environment  ## the numbers of the README, printed as a table
+	$(BIN)/python -m tests.bench
+
+mutants: environment  ## each promise broken on purpose: which test notices
+	$(BIN)/python -m tests.mutants
+
+lock: environment  ## resolve the dependencies again and pin them with hashes
+	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
+	  --no-header --no-annotate --extra dev --output-file requirements-ci.txt pyproject.toml
+
+clean:           ## remove what these commands made
+	rm -rf $(VENV) $(WHEEL_VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

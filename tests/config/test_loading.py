@@ -78,7 +78,7 @@ def test_the_shipped_roles_are_there_and_can_be_replaced(folder: Path) -> None:
 def test_settings_cannot_be_changed_after_loading(folder: Path) -> None:
     settings = loaded(folder, SMALL)
     with pytest.raises(ValueError, match="frozen"):
-        settings.bot = settings.bot  # type: ignore[misc]  # the refusal is the point
+        settings.bot = settings.bot  # the refusal is the point
 
 
 def test_everything_wrong_is_told_at_once_with_file_line_key_and_what_would_be_right(
