@@ -195,7 +195,7 @@ def _text(holder: Payload, key: str, path: str, size: _Size, **options: Any) -> 
     if not isinstance(text, dict) or text.get("type") not in options.get("kinds", _TEXT_KINDS):
         yield _error("must provide an object with a supported text type", here)
         return
-    yield from _string(text, "text", here, size)
+    yield from _string(text, "text", here, _Size(most=size.most))
 
 
 def _string(holder: Payload, key: str, path: str, size: _Size) -> Complaints:
