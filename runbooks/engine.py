@@ -9,11 +9,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from actions.contract import Call, Done, Failed, FailureKind, Refusal, Unknown, Unreadable, Wait
+from config.actors import Door
 from config.ids import RunId
 from config.json_values import JsonMap
+from config.policy import Autonomy
 from runbooks.acting import Acting
 from runbooks.builtin import DIAGNOSE
-from runbooks.causes import Autonomy
 from runbooks.diagnosis import as_output, diagnose
 from runbooks.expressions import ExpressionError
 from runbooks.frames import Frames
@@ -48,10 +49,12 @@ from runbooks.run import StepState
 
 POLL = timedelta(seconds=5)
 """Between two looks at something that gave no answer or is held by somebody else."""
-MOST_ASKS = 3
-"""Plans that are made and asked for before a person must look (design 5)."""
 MOST_MOVES = 200
 """Moves in one `advance`: a run that makes more without waiting gives others their turn."""
+
+
+_PEOPLE = frozenset({Door.SLACK.value, Door.CLI.value, Door.STANDALONE.value})
+"""Doors at which persons ask."""
 
 
 class Engine:
@@ -192,7 +195,7 @@ class Engine:
 
     def _plan(self, frame: Frame, move: MakePlan) -> Later | None:
         run = frame.run
-        if run.asks >= MOST_ASKS:
+        if run.asks >= self._parts.policy.site.approvals.replans:
             why = f"the cluster changed {run.asks} times while this was planned: {run.why}"
             self._journal.move(run.id, Move.ESCALATE, why)
             return None
@@ -212,18 +215,20 @@ class Engine:
         autonomy = self._autonomy(frame, cause)
         if move.at and autonomy is Autonomy.ACT:
             autonomy = Autonomy.PROPOSE  # an `approve:` step always asks
-        self._journal.plan(run.id, plan, move.at, needed(plan, autonomy, self._parts.policy.limits))
+        self._journal.plan(run.id, plan, move.at, needed(plan, autonomy, self._parts.policy.site.limits))
         return None
 
     def _autonomy(self, frame: Frame, cause: str) -> Autonomy:
         """Policy, narrowed to `propose` when several nodes dropped together (promise 6)."""
         run = frame.run
         told = diagnosis_of(frame).get("autonomy")
-        autonomy = self._parts.policy.autonomy_of(run.runbook, cause, str(told or ""))
+        autonomy = self._parts.policy.autonomy_of(
+            run.runbook, cause, str(told or ""), asked_by_person=run.door in _PEOPLE
+        )
         if not cause or autonomy is not Autonomy.ACT:
             return autonomy
         snapshot = self._parts.clusters[run.cluster].snapshot()
-        limits = self._parts.policy.limits
+        limits = self._parts.policy.site.limits
         for node in self._frames.nodes(run):
             if correlated(snapshot, node, limits, self._now()):
                 return Autonomy.PROPOSE

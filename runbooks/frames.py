@@ -172,7 +172,7 @@ class Frames:
         return {
             "runbook": frame.runbook.digest,
             "definition": frame.run.definition,
-            "policy": self._parts.policy.digest,
+            "policy": self._parts.policy.site.digest(),
         }
 
     def fresh_child(self, frame: Frame, place: Place) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class Journal:
     def plan(self, run: RunId, plan: Plan, at: str, needed: Needed) -> None:
         """A plan is made; where it needs a yes, the run waits for it, in the same transaction."""
         artefact = self._parts.artefacts.put(json.dumps(plan.to_json()).encode())
-        expires = self._parts.policy.approval_expires
+        expires = self._parts.policy.site.approvals.expiry
 
         def decide(transaction: Transaction) -> None:
             now = load(transaction, run)
@@ -221,6 +221,8 @@ class Journal:
     def _forbidden(self, transaction: Transaction, run: Run, intent: Intent) -> str:
         """Hands-off, latched limits, the hourly limit, the budget; a limit that is hit latches."""
         node = intent.place.node
+        if node in self._parts.policy.protected.get(run.cluster, frozenset()):
+            return f"{node} is a protected host: no runbook acts on it"
         rows = transaction.query(
             "SELECT actor, why FROM hands_off WHERE cluster = ? AND node = ?", (run.cluster, node)
         )
@@ -240,13 +242,21 @@ class Journal:
         return why
 
     def _over_limits(self, transaction: Transaction, run: Run, intent: Intent) -> str:
-        limits = self._parts.policy.limits
+        limits = self._parts.policy.site.limits
         pool = intent.pool
         if intent.spec.may_end_jobs:
             since = microseconds(transaction.now - timedelta(hours=1))
             count = "SELECT count(*) FROM effects WHERE at_us > ?"
             everywhere = transaction.query(count, (since,))[0][0]
-            why = over_hourly(limits, everywhere, "bot-wide")
+            why = over_hourly(limits.ending_actions_per_hour, everywhere, "bot-wide")
+            if why:
+                return why
+            name = pool.name if pool else None
+            there = transaction.query(
+                f"{count} AND cluster = ? AND pool IS ?", (since, run.cluster, name)
+            )
+            most = limits.ending_actions_per_hour_per_pool
+            why = over_hourly(most, there[0][0], f"in pool {name}")
             if why:
                 return why
         if intent.spec.takes_node_out and pool is not None and intent.place.node is not None:

@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from actions.cluster import Node, NodeBase, Snapshot
 from config.node_names import NodeName, fold
-from runbooks.causes import Autonomy
+from config.policy import Autonomy, Limits
 from runbooks.plan import Plan
-from runbooks.policy import Limits, Pool
+from runbooks.policy import Pool
 
 
 class PlanGate(StrEnum):
@@ -93,13 +93,13 @@ def over_budget(
     )
 
 
-def over_hourly(limits: Limits, in_last_hour: int, scope: str) -> str:
+def over_hourly(most: int, in_last_hour: int, scope: str) -> str:
     """Why another action that can end a job must wait; the empty string when it need not."""
-    if in_last_hour < limits.job_ending_per_hour:
+    if in_last_hour < most:
         return ""
     return (
         f"{in_last_hour} actions that can end a job in the last hour {scope}, "
-        f"the limit is {limits.job_ending_per_hour}"
+        f"the limit is {most}"
     )
 
 

@@ -33,9 +33,9 @@ from config.clock import Instant
 from config.ids import ActorId, ClusterName, RunId
 from config.node_names import NodeName
 from config.permissions import Allowed, Decision, Denied, Permission
+from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
 from runbooks.builtin import BUILTINS
-from runbooks.causes import Autonomy
 from runbooks.definition import Definition, pin
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
@@ -252,10 +252,9 @@ class Bench:
         pool = Pool(
             name="all", nodes=frozenset(NodeName(f"l{index}") for index in range(9)), max_out=5
         )
+        site = {"autonomy": {"default": "act", "rules": []}, **policy}
         self.policy = Policy(
-            protected=frozenset(),
-            pools={CLUSTER: (pool,)},
-            **{"autonomy": dict.fromkeys(books, Autonomy.ACT), **policy},  # type: ignore[arg-type]
+            site=SitePolicy.model_validate(site), protected={}, pools={CLUSTER: (pool,)}
         )
         self.open()
 
@@ -327,7 +326,7 @@ class Bench:
         return [record.event.kind for record in self.ledger.records(run=run)]
 
     def locks(self) -> dict[str, str]:
-        return dict(self.ledger.query("SELECT atom, run FROM locks ORDER BY atom"))  # type: ignore[arg-type]
+        return dict(self.ledger.query("SELECT atom, run FROM locks ORDER BY atom"))
 
     def marks(self) -> list[tuple[str, str]]:
         return [(row[0], row[1]) for row in self.ledger.query("SELECT node, run FROM marks")]
