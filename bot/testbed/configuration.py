@@ -117,6 +117,7 @@ def slurmdbd_conf(layout: Layout, password: str) -> str:
             f"StoragePass={password}",
             "StorageLoc=slurm_acct_db",
             "CommitDelay=1",
+            "CommunicationParameters=NoInAddrAny",
             "",
         ]
     )

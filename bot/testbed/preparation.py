@@ -4,10 +4,12 @@ Outside its folder it makes only the OS users (with a home each), and only those
 """
 
 import json
+import os
 import pwd
 import secrets
 import shutil
 import socket
+import stat
 import uuid
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from bot.testbed.options import TestbedError, TestbedOptions
 
 _TOOLS = Path(__file__).with_name("tools")
 _USERADD_SECONDS = 20.0
+_NULL_DEVICE = (1, 3)
 
 
 def ensure_users(options: TestbedOptions) -> None:
@@ -91,7 +94,15 @@ def _folders(layout: Layout, options: TestbedOptions) -> None:
         path.chmod(0o755)
         shutil.chown(path, owner, pwd.getpwnam(owner).pw_gid)
     for index in range(options.gpus):
-        (layout.folder / "devices" / f"nvidia{index}").touch()
+        _device(layout.folder / "devices" / f"nvidia{index}")
+
+
+def _device(path: Path) -> None:
+    """A character device, as slurmd expects; a plain file, of which it complains, where denied."""
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(*_NULL_DEVICE))
+    except PermissionError:
+        path.touch()
 
 
 def _tools(layout: Layout) -> None:
@@ -123,7 +134,7 @@ def _ssh_files(layout: Layout, options: TestbedOptions) -> None:
 
 def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     home = layout.node_folder(node)
-    home.mkdir(mode=0o755)
+    (home / "spool").mkdir(mode=0o755, parents=True)
     write(home / "boot_id", f"{uuid.uuid4()}\n")
     write(home / "kernel.log", "")
     write(home / "kernel-previous.log", "")

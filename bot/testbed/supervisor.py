@@ -120,10 +120,15 @@ class Machine:
         self.spec = spec
         self.units = {name: Unit(name, unit) for name, unit in spec["units"].items()}
 
-    def boot(self, more: Json) -> None:
-        """Start the units that come up with the machine."""
+    def start_first(self) -> None:
+        """Start the units that do not wait for a question."""
         for name in self.spec["autostart"]:
-            self.units[name].start(more.get(name, []))
+            self.units[name].start([])
+
+    def _boot(self) -> None:
+        """All units, as after a power-on."""
+        for name, unit in self.units.items():
+            unit.start(self.spec["boot_arguments"].get(name, []))
 
     def prepare(self) -> None:
         """Host name, private folders and bind mounts; all end with this process."""
@@ -220,7 +225,7 @@ class Machine:
             self._end_all()
         if verb in {"power_on", "reboot"}:
             self._new_boot()
-            self.boot(self.spec.get("boot_arguments", {}))
+            self._boot()
         return {name: unit.facts() for name, unit in self.units.items()}
 
     def _end_all(self) -> None:
@@ -258,7 +263,7 @@ def main(path: str) -> None:
     """Run the machine that the file describes."""
     machine = Machine(json.loads(Path(path).read_text(encoding="utf-8")))
     machine.prepare()
-    machine.boot({})
+    machine.start_first()
     machine.serve()
 
 

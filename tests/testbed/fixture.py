@@ -22,6 +22,7 @@ def fresh_folder() -> Iterator[Path]:
     try:
         yield parent / "t"
     finally:
+        SlurmTestbed.stop_folder(parent / "t")
         shutil.rmtree(parent)
 
 

@@ -49,7 +49,7 @@ def test_the_bot_drains_and_resumes(slurm_testbed: SlurmTestbed) -> None:
 
 
 def test_the_job_user_may_not_drain(slurm_testbed: SlurmTestbed) -> None:
-    with pytest.raises(TestbedError, match="Access/permission denied"):
+    with pytest.raises(TestbedError, match="Invalid user id"):
         slurm_testbed.run_as(
             slurm_testbed.options.job_user,
             *("scontrol", "update", "NodeName=gpu-09", "State=DRAIN", "Reason=no"),

@@ -35,7 +35,7 @@ def _processes_of(folder: Path) -> list[str]:
         try:
             words = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
             here = os.readlink(entry / "cwd")
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
         if str(folder).encode() in words or here.startswith(str(folder)):
             found.append((entry / "comm").read_text().strip())
