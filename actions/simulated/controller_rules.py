@@ -41,12 +41,7 @@ def contact(state: State, node: NodeRecord, host: Host) -> None:
     if host.slurmd_answers:
         _answered(state, node, host)
     elif "NOT_RESPONDING" not in node.flags:
-        node.flag("NOT_RESPONDING")
-        deadline = node.last_response + state.settings.slurmd_timeout
-        state.later(
-            max(deadline, state.now),
-            Due(kind=DueKind.DEADLINE, subject=node.name, stamp=node.last_response.isoformat()),
-        )
+        _silent(state, node)
 
 
 def deadline(state: State, node: NodeRecord, stamp: str) -> None:
@@ -127,14 +122,13 @@ def resume(state: State, node: NodeRecord) -> None:
         raise Rejected(_NO_CHANGE)
     remember(state, node)
     node.unflag("DRAIN", "FAIL", "REBOOT_REQUESTED", "REBOOT_ISSUED")
-    if node.down:
-        # A DOWN node becomes IDLE at once and is asked at once: without an answer it is IDLE*.
-        node.down = False
-        node.last_response = state.now
-        node.unflag("NOT_RESPONDING")
+    node.down, node.last_response = False, state.now
+    # Measured: for about a second the node reads NOT_RESPONDING with an unknown boot time; without
+    # an answer it stays so and is set DOWN again after SlurmdTimeout.
+    node.boot_time = None
+    _silent(state, node)
+    state.later(state.now + state.settings.contact, Due(kind=DueKind.CONTACT, subject=node.name))
     node.reason, node.reason_by, node.reason_at = "", "", None
-    contact(state, node, state.hosts[node.name])
-    state.unsettled = True
 
 
 def internal_drain(state: State, node: NodeRecord, reason: str) -> None:
@@ -178,9 +172,19 @@ def forget_unsaved(state: State) -> None:
     unsaved.clear()
 
 
+def _silent(state: State, node: NodeRecord) -> None:
+    """The node does not answer: from its last answer on SlurmdTimeout runs."""
+    node.flag("NOT_RESPONDING")
+    state.later(
+        max(node.last_response + state.settings.slurmd_timeout, state.now),
+        Due(kind=DueKind.DEADLINE, subject=node.name, stamp=node.last_response.isoformat()),
+    )
+
+
 def _answered(state: State, node: NodeRecord, host: Host) -> None:
     """The node has answered; ReturnToService decides whether a DOWN one comes back."""
     node.last_response = state.now
+    node.boot_time = node.boot_time or host.boot_time
     node.unflag("NOT_RESPONDING")
     if not host.steps_stuck:
         queue_rules.release_all(state, node)

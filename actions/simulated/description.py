@@ -133,6 +133,7 @@ def describe(description: Mapping[str, object]) -> World:
     for plug in wanted.plugs:
         _plan_plug(world, plug)
     world.tick(state.now)
+    state.controller.unsaved.clear()  # a description is older than slurmctld's last save
     return world
 
 
@@ -231,6 +232,7 @@ def _plan_plug(world: World, plug: Mapping[str, object]) -> None:
         name = str(arguments.pop("plug", ""))
         world.plug(name, arguments)
         return
+    world.plug_named(str(plug.get("plug")))
     if not isinstance(after, int) or after < 0:
         raise ValueError(f"plug {plug.get('plug')!a}: after is a whole number of seconds")
     world.state.later(

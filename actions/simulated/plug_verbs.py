@@ -147,9 +147,13 @@ def change_host_key(state: Here, *, node: NodeName) -> None:
     set_shell(state, node=node, reach=Reach.HOST_KEY_CHANGED)
 
 
-def admin_drain(state: Here, *, node: NodeName, reason: str, by: str) -> None:
-    """Somebody drains a node."""
-    controller_rules.drain(state, node_named(state, node), reason, by)
+def admin_drain(
+    state: Here, *, node: NodeName, reason: str, by: str, ago: timedelta = timedelta(0)
+) -> None:
+    """Somebody drains a node, or did so some time ago."""
+    record = node_named(state, node)
+    controller_rules.drain(state, record, reason, by)
+    record.reason_at = state.now - ago
 
 
 def admin_resume(state: Here, *, node: NodeName) -> None:
@@ -293,7 +297,9 @@ def controller_up(state: Here) -> None:
         return
     control.up, control.settled, control.booted_at = True, False, state.now
     for node in state.nodes.values():
+        # SlurmdTimeout begins anew for every node that does not answer this slurmctld.
         node.last_response = state.now
+        node.unflag("NOT_RESPONDING")
     for due in control.missed:
         state.later(state.now + state.settings.settle, due)
     control.missed = []

@@ -165,8 +165,8 @@ def _place(state: State, job: JobRecord) -> tuple[NodeName, ...]:
 
 
 def _fits(node: NodeRecord, job: JobRecord) -> bool:
-    """Whether the node takes new work and has the GPUs; a job without GPUs needs a free node."""
-    if node.down or node.flags & SHUT:
+    """Whether the node takes new work and has the GPUs; a job without GPUs has a node to itself."""
+    if node.down or node.flags & SHUT or 0 in node.jobs.values():
         return False
     if not job.gpus_per_node:
         return not node.jobs

@@ -42,7 +42,8 @@ _DEMO: dict[str, object] = {
         {"id": "82", "name": "held", "user": "chen", "partition": "train", "held": "JobHeldUser"},
     ],
     "plugs": [
-        {"plug": "admin_drain", "node": "gpu-073", "reason": HOSTILE_REASON, "by": "dana"},
+        {"plug": "admin_drain", "node": "gpu-073", "reason": HOSTILE_REASON, "by": "dana",
+         "ago": 604_800},
         {"plug": "admin_down", "node": "gpu-074", "reason": "RMA 4711", "by": "dana"},
         {"plug": "reserve", "name": "drv580", "nodes": "gpu-[075-076]", "lasts": 604_800},
     ],

@@ -38,6 +38,8 @@ class Settings:
     requeue_delay: timedelta = timedelta(seconds=120)
     settle: timedelta = timedelta(seconds=2)
     """For so long after a start of slurmctld the nodes are UNKNOWN."""
+    contact: timedelta = timedelta(seconds=1)
+    """How soon a resumed node is asked; until then it reads NOT_RESPONDING, as measured."""
     job_age: timedelta = timedelta(seconds=300)
     """MinJobAge: an ended job stays listed for so long."""
 
@@ -117,7 +119,8 @@ class NodeRecord:
     reason_by: str = ""
     reason_at: datetime | None = None
     last_response: datetime
-    boot_time: datetime
+    boot_time: datetime | None
+    """None for a moment after RESUME, until the node has answered."""
     slurmd_started_at: datetime
     jobs: dict[int, int] = field(default_factory=dict)
     """Job number to GPUs held here, completing jobs included."""
@@ -246,6 +249,8 @@ class DueKind(StrEnum):
 
     PING = "ping"
     """slurmctld asks every slurmd; `stamp` is the controller's start."""
+    CONTACT = "contact"
+    """slurmctld asks one node."""
     DEADLINE = "deadline"
     """SlurmdTimeout of a node; void when it has answered since."""
     JOB_END = "job_end"

@@ -15,7 +15,14 @@ from typing import assert_never
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
 from actions.remote_values import CommandResult, HostFacts, Reach, Reachability, Service
-from actions.simulated import controller_rules, host_rules, node_commands, queue_rules, views
+from actions.simulated import (
+    controller_rules,
+    due_rules,
+    host_rules,
+    node_commands,
+    queue_rules,
+    views,
+)
 from actions.simulated.lookups import host_named, node_named, unit_name
 from actions.simulated.plug_verbs import PLUGS, controller_up
 from actions.simulated.state import Due, DueKind, Effect, State
@@ -208,12 +215,17 @@ class World:
 
     def plug(self, name: str, arguments: Mapping[str, object]) -> object:
         """Pull one plug. Raises Rejected, UnknownNode, ValueError for arguments that do not fit."""
-        verb = PLUGS.get(name)
-        if verb is None:
-            raise ValueError(f"no plug {name!a}; there are {', '.join(sorted(PLUGS))}")
+        verb = self.plug_named(name)
         answer: object = verb(self.state, **arguments)
         queue_rules.schedule(self.state)
         return answer
+
+    def plug_named(self, name: str) -> Callable[..., object]:
+        """The plug of that name. Raises ValueError that lists what there is."""
+        verb = PLUGS.get(name)
+        if verb is None:
+            raise ValueError(f"no plug {name!a}; there are {', '.join(sorted(PLUGS))}")
+        return verb
 
     def _apply(self, write: Write) -> CommandResult | None:
         """Change the world and note the effect; a rejected write leaves no effect."""
@@ -296,12 +308,8 @@ class World:
 
     def _happen(self, due: Due) -> None:
         """One thing that was due."""
-        handler = _CONTROLLERS.get(due.kind)
-        if handler is not None:
-            if self.state.controller.up:
-                handler(self.state, due)
-            elif due.kind in {DueKind.JOB_END, DueKind.KILL_FAILED}:
-                self.state.controller.missed.append(due)
+        if due_rules.of_controller(due.kind):
+            due_rules.controller_acts(self.state, due)
             return
         match due.kind:
             case DueKind.BOOTED:
@@ -330,53 +338,3 @@ class World:
 def _timed_out(limit: timedelta) -> str:
     """The message of a call that took too long."""
     return TIMED_OUT.format(limit=limit / timedelta(seconds=1))
-
-
-def _job_end(state: State, due: Due) -> None:
-    """A job has run its time, if it is still the same start of it."""
-    job = state.jobs.get(int(due.subject))
-    if job is not None and job.state in {"RUNNING", "SUSPENDED"} and str(job.restarts) == due.stamp:
-        queue_rules.leave(state, job, "COMPLETED", "ended by itself")
-
-
-def _job_forgotten(state: State, due: Due) -> None:
-    """MinJobAge has passed."""
-    job = state.jobs.get(int(due.subject))
-    if job is not None and job.ended_at is not None:
-        del state.jobs[job.slurm_id]
-
-
-def _kill_failed(state: State, due: Due) -> None:
-    """A step survived SIGKILL for too long: slurmd gives the job up and drains the node."""
-    node = state.nodes[NodeName(due.subject)]
-    job = state.jobs.get(int(due.stamp))
-    if job is not None and node.name in job.completing and state.hosts[node.name].steps_stuck:
-        controller_rules.internal_drain(state, node, "Kill task failed")
-        queue_rules.release(state, job, node.name)
-
-
-def _settled(state: State, due: Due) -> None:
-    """slurmctld has heard of its nodes after its start."""
-    if due.stamp != state.controller.booted_at.isoformat():
-        return
-    state.controller.settled, state.unsettled = True, True
-    for node in state.nodes.values():
-        host = state.hosts[node.name]
-        if host.slurmd_answers and host.slurmd_started_at != node.slurmd_started_at:
-            controller_rules.register(state, node, host)
-        else:
-            controller_rules.contact(state, node, host)
-    controller_rules.next_ping(state)
-
-
-_CONTROLLERS: dict[DueKind, Callable[[State, Due], None]] = {
-    DueKind.PING: lambda state, due: controller_rules.ping(state, due.stamp),
-    DueKind.DEADLINE: lambda state, due: controller_rules.deadline(
-        state, state.nodes[NodeName(due.subject)], due.stamp
-    ),
-    DueKind.JOB_END: _job_end,
-    DueKind.JOB_FORGOTTEN: _job_forgotten,
-    DueKind.KILL_FAILED: _kill_failed,
-    DueKind.SETTLED: _settled,
-}
-"""What slurmctld does; while it is down nothing of it happens."""
