@@ -24,7 +24,8 @@ from actions.simulated import (
     views,
 )
 from actions.simulated.lookups import host_named, node_named, unit_name
-from actions.simulated.plug_verbs import PLUGS, controller_up
+from actions.simulated.plug_verbs import PLUGS
+from actions.simulated.slurm_plugs import controller_up
 from actions.simulated.state import Due, DueKind, Effect, State
 from config.node_names import NodeName
 

@@ -5,7 +5,7 @@ import pytest
 from actions.simulated.description import describe
 from actions.simulated.scenes import HOSTILE_NAMES, HOSTILE_REASON, demo, scale
 from config.node_names import NodeName
-from tests.actions.simulated.small import LIMIT, SECOND, SMALL, forward, job, small_world
+from tests.actions.simulated.small import LIMIT, SECOND, SMALL, forward, job, node, small_world
 
 
 def test_the_demo_has_the_racks_the_big_job_and_the_old_drain() -> None:

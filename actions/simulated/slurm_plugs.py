@@ -1,0 +1,208 @@
+"""Plugs of slurmctld and the queue: what people and Slurm itself do to nodes, jobs and partitions.
+
+Called by `plug_verbs` by name. None is an act of the bot.
+"""
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import SkipValidation
+
+from actions.contract import Rejected
+from actions.simulated import controller_rules, queue_rules
+from actions.simulated.controller_rules import NO_ADDRESS
+from actions.simulated.lookups import job_numbered, node_named
+from actions.simulated.state import Due, DueKind, JobRecord, ReservationRecord, State
+from config.ids import JobId
+from config.node_names import NodeName, expand
+
+Here = Annotated[State, SkipValidation]
+"""The state goes through as it is; only what came over the wire is checked."""
+
+
+def lose_address(state: Here, *, node: NodeName) -> None:
+    """slurmctld cannot resolve the node's name."""
+    record = node_named(state, node)
+    record.reason = ""
+    record.flag("NOT_RESPONDING")
+    controller_rules.set_down(state, record, NO_ADDRESS)
+
+
+def admin_drain(
+    state: Here, *, node: NodeName, reason: str, by: str, ago: timedelta = timedelta(0)
+) -> None:
+    """Somebody drains a node, or did so some time ago."""
+    record = node_named(state, node)
+    controller_rules.drain(state, record, reason, by)
+    record.reason_at = state.now - ago
+
+
+def admin_resume(state: Here, *, node: NodeName) -> None:
+    """Somebody resumes a node."""
+    controller_rules.resume(state, node_named(state, node))
+
+
+def admin_down(state: Here, *, node: NodeName, reason: str, by: str) -> None:
+    """Somebody sets a node DOWN, which kills its jobs."""
+    controller_rules.admin_down(state, node_named(state, node), reason, by)
+
+
+def admin_fail(state: Here, *, node: NodeName, reason: str, by: str) -> None:
+    """Somebody sets a node FAIL."""
+    controller_rules.fail(state, node_named(state, node), reason, by)
+
+
+def edit_reason(state: Here, *, node: NodeName, reason: str, by: str) -> None:
+    """Somebody edits the Reason."""
+    controller_rules.edit_reason(state, node_named(state, node), reason, by)
+
+
+def internal_drain(state: Here, *, node: NodeName, reason: str) -> None:
+    """Slurm itself drains, as after a step that it could not kill."""
+    controller_rules.internal_drain(state, node_named(state, node), reason)
+
+
+def start_job(state: Here, *, job: int, nodes: str) -> None:
+    """A pending job starts on exactly these nodes."""
+    record = job_numbered(state, job)
+    if record.state != "PENDING":
+        raise Rejected(f"job {record.id} is {record.state}, not PENDING")
+    names = expand(nodes, state.nodes).names
+    record.node_count = len(names)
+    queue_rules.start(state, record, names)
+
+
+def end_job(state: Here, *, job: int, outcome: str = "COMPLETED") -> None:
+    """The job ends by itself, or its owner cancels it."""
+    record = job_numbered(state, job)
+    if not state.controller.up:
+        state.controller.missed.append(
+            Due(kind=DueKind.JOB_END, subject=str(job), stamp=str(record.restarts))
+        )
+        return
+    if record.ended_at is None and record.state != "COMPLETING":
+        queue_rules.leave(state, record, outcome, "ended by itself or by its owner")
+
+
+def requeue_job(state: Here, *, job: int) -> None:
+    """`scontrol requeue`."""
+    record = job_numbered(state, job)
+    if not record.batch:
+        raise Rejected("Only batch jobs are accepted or processed")
+    if not record.requeue:
+        raise Rejected("Requested operation is presently disabled")
+    if record.state == "PENDING":
+        raise Rejected("Job is pending execution")
+    if record.state in {"RUNNING", "SUSPENDED"}:
+        queue_rules.leave(state, record, "PENDING", "requeued by an operator")
+
+
+def suspend_job(state: Here, *, job: int) -> None:
+    """`scontrol suspend`."""
+    record = job_numbered(state, job)
+    if record.state == "RUNNING":
+        record.state = "SUSPENDED"
+
+
+def submit_job(  # noqa: PLR0913  what sbatch is told
+    state: Here, *, name: str, user: str, partition: str, shape: str = "1x8", held: str = ""
+) -> int:
+    """Somebody submits a batch job of `nodes x GPUs per node`; answers its number."""
+    if partition not in state.partitions:
+        raise Rejected("Invalid partition name specified")
+    nodes, _, gpus = shape.partition("x")
+    number = max(state.jobs, default=0) + 1
+    state.jobs[number] = JobRecord(
+        id=JobId(str(number)),
+        slurm_id=number,
+        name=name,
+        user=user,
+        partition=partition,
+        node_count=int(nodes),
+        gpus_per_node=int(gpus or 0),
+        held=held,
+        submitted_at=state.now,
+    )
+    state.unsettled = True
+    return number
+
+
+def remove_from_partition(state: Here, *, node: NodeName, partition: str) -> None:
+    """Somebody takes the node out of the partition; its jobs go on."""
+    record, group = node_named(state, node), state.partitions[partition]
+    group.nodes = tuple(name for name in group.nodes if name != node)
+    record.partitions -= {partition}
+
+
+def partition_state(state: Here, *, partition: str, to: str) -> None:
+    """UP, DOWN, DRAIN or INACTIVE."""
+    state.partitions[partition].state = to
+    state.unsettled = True
+
+
+def reserve(
+    state: Here, *, name: str, nodes: str, flags: tuple[str, ...] = ("MAINT",), lasts: timedelta
+) -> None:
+    """Somebody reserves nodes from now on."""
+    state.reservations[name] = ReservationRecord(
+        name=name,
+        nodes=expand(nodes, state.nodes).names,
+        starts_at=state.now,
+        ends_at=state.now + lasts,
+        flags=frozenset(flags),
+        users=("root",),
+    )
+    state.later(state.now + lasts, Due(kind=DueKind.RESERVATION_EDGE))
+
+
+def release_reservation(state: Here, *, name: str) -> None:
+    """Somebody deletes the reservation."""
+    state.reservations.pop(name, None)
+    state.unsettled = True
+
+
+def controller_down(state: Here, *, killed: bool = True) -> None:
+    """slurmctld stops: killed it forgets its last seconds, stopped in order it forgets nothing."""
+    if not state.controller.up:
+        return
+    if killed:
+        controller_rules.forget_unsaved(state)
+    state.controller.unsaved.clear()
+    state.controller.up = False
+
+
+def controller_up(state: Here) -> None:
+    """slurmctld starts: nodes are UNKNOWN until it has heard of them."""
+    control = state.controller
+    if control.up:
+        return
+    control.up, control.settled, control.booted_at = True, False, state.now
+    for node in state.nodes.values():
+        # SlurmdTimeout begins anew for every node that does not answer this slurmctld.
+        node.last_response = state.now
+        node.unflag("NOT_RESPONDING")
+    for due in control.missed:
+        state.later(state.now + state.settings.settle, due)
+    control.missed = []
+    state.later(
+        state.now + state.settings.settle,
+        Due(kind=DueKind.SETTLED, stamp=state.now.isoformat()),
+    )
+
+
+def controller_restart(
+    state: Here, *, killed: bool = True, away: timedelta = timedelta(seconds=1)
+) -> None:
+    """slurmctld goes and comes back after some time."""
+    controller_down(state, killed=killed)
+    state.later(state.now + away, Due(kind=DueKind.CONTROLLER_BACK))
+
+
+def slow_controller(state: Here, *, delay: timedelta) -> None:
+    """Each answer of slurmctld takes so long: a caller with less patience gets a time-out."""
+    state.controller.answer_delay = delay
+
+
+def hide_jobs(state: Here, *, hidden: bool = True) -> None:
+    """PrivateData=jobs, with the bot's rights too small: the job list is empty without an error."""
+    state.controller.hides_jobs = hidden
