@@ -114,9 +114,6 @@ class Call:
     marks: tuple[Mark, ...] = ()
     """Open marks of ours on this node, from the ledger."""
     now: datetime
-    started_at: datetime | None = None
-    """When this step of this run was first begun, the same at every later look and after a
-    restart: what happened after it may be ours, and a deadline of the step counts from it."""
     intended_at: datetime | None = None
     """Only in the look of a recovery: when the open intent was made."""
 
@@ -290,6 +287,27 @@ class Rejected(Exception):
 
 class UnknownNode(Exception):
     """The controller does not know that node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenReason:
+    """A Reason that somebody gave a node, as the accounting remembers it."""
+
+    reason: str
+    by: str
+    at: datetime
+
+
+class ReasonHistory(Protocol):
+    """What Reasons a node was given, past the one that it shows now.
+
+    Slurm's node record holds only the last one, so that a text written between our last look and
+    our write is seen only here (with slurmdbd: `sacctmgr show event`; and in the simulation).
+    """
+
+    def written_since(self, node: NodeName, moment: datetime) -> Sequence[WrittenReason]:
+        """Reasons given at `moment` or later, the oldest first. Raises Unreadable."""
+        ...
 
 
 class NodeHands(Protocol):

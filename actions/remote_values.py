@@ -106,6 +106,8 @@ class HostFacts:
     """Last lines of this boot's kernel log that look like a fault (Xid, MCE, hung task)."""
     previous_boot_tail: str = ""
     """The same of the boot before, where it can be read."""
+    booted_at: datetime | None = None
+    """When the running kernel started, by the node's clock."""
     slurmd_version: str = ""
     """Of slurmd on the node's disk."""
     not_read: tuple[str, ...] = ()

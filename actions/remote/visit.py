@@ -7,7 +7,7 @@ visit that was broken off still gives the parts that were complete. Nothing is c
 import re
 import shlex
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from actions.remote.settings import RemoteSettings
 from actions.remote_values import HostFacts
@@ -34,6 +34,7 @@ thisboot() { journalctl -k -b 0 -o short-iso --no-pager -n 20000 || dmesg; }
 lastboot() { journalctl -k -b -1 -o short-iso --no-pager -n 20000; }
 part clock date +%s%N
 part boot cat /proc/sys/kernel/random/boot_id
+part booted grep '^btime ' /proc/stat
 part slurmd once slurmd SLURMD -C
 part version SLURMD -V
 part kernel faults thisboot
@@ -81,6 +82,7 @@ def parse_visit(output: str, word: str, span: Span) -> HostFacts:
         clock_offset_ms=_clock_offset(parts, span),
         kernel_tail=parts.get("kernel", "").strip()[-_LONGEST_TAIL:],
         previous_boot_tail=parts.get("previous", "").strip()[-_LONGEST_TAIL:],
+        booted_at=_booted_at(parts.get("booted", "")),
         slurmd_version=_version(parts.get("version", "")),
         not_read=tuple(name for name in wanted if name not in parts),
     )
@@ -102,6 +104,11 @@ def _gpu_lines(text: str) -> int:
 def _version(text: str) -> str:
     found = re.match(r"slurm (\d[\w.+-]{0,30})", text.strip(), re.ASCII)
     return found[1] if found else ""
+
+
+def _booted_at(text: str) -> datetime | None:
+    found = re.fullmatch(r"btime (\d{1,11})", text.strip(), re.ASCII)
+    return datetime.fromtimestamp(int(found[1]), UTC) if found else None
 
 
 def _number(text: str) -> int | None:

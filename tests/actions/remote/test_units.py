@@ -120,6 +120,8 @@ def test_one_visit_reads_all_facts(host: Host, node: RemoteNodes) -> None:
     assert facts.kernel_tail == "NVRM: Xid (79)"
     assert facts.previous_boot_tail == "old panic"
     assert facts.clock_offset_ms == 0
+    assert facts.booted_at is not None
+    assert facts.booted_at < datetime.now(UTC)
     assert facts.not_read == ()
 
 

@@ -1,0 +1,1 @@
+"""Verbs on nodes: observe, drain, return, wait for a state, save evidence."""

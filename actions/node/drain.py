@@ -1,0 +1,185 @@
+"""`node.drain`: no new work on a node; what runs there goes on.
+
+Called by the engine. It writes only on a node that nobody holds, in one update with our Reason, and
+reads back. It must never drain a node that is drained already: that would replace its Reason.
+"""
+
+from actions.cluster import Job, Node, NodeBase
+from actions.contract import (
+    ActionSpec,
+    Call,
+    Done,
+    Failed,
+    FailureKind,
+    Field,
+    Observation,
+    Outcome,
+    Refusal,
+    Rejected,
+    Standing,
+    Unknown,
+    UnknownNode,
+    Unreadable,
+    ValueType,
+    WriteUnknown,
+)
+from actions.node import readings
+from actions.node.ownership import MARK_KIND, UNKNOWN_BOOT, Holder, Holding, holding
+from actions.node.restore import overwritten
+from actions.node.settings import Hands
+from actions.reasons import ReasonKind, classify, mark_text
+from config.json_values import Json, JsonMap
+from config.permissions import Permission
+
+_SPEC = ActionSpec(
+    name="node.drain",
+    version=1,
+    summary="Take a node out of service; running jobs go on, no new ones start",
+    permission=Permission.NODE_DRAIN,
+    parameters={
+        "node": Field(type=ValueType.NODE, help="node as the cluster names it"),
+        "reason": Field(
+            type=ValueType.TEXT,
+            help="why; its first 16 characters stand in the Reason, else the cause of the run",
+            required=False,
+        ),
+    },
+    output={
+        "state": Field(type=ValueType.TEXT, help="state after the write"),
+        "reason": Field(type=ValueType.TEXT, help="Reason after the write"),
+        "reason_before": Field(type=ValueType.TEXT, help="Reason that was replaced, if any"),
+        "why": Field(type=ValueType.TEXT, help="the whole reason that was given"),
+    },
+    takes_node_out=True,
+    sets_mark=MARK_KIND,
+    undo="node.return",
+)
+_MOST_JOBS = 20
+_NOT_TO_DRAIN = frozenset({NodeBase.OTHER, NodeBase.FUTURE, NodeBase.ERROR})
+_UNDER_WAY = frozenset(
+    "REBOOT_ISSUED REBOOT_REQUESTED POWERED_DOWN POWERING_DOWN POWERING_UP POWER_DOWN".split()
+)
+
+
+class Drain:
+    """The verb."""
+
+    def __init__(self, hands: Hands) -> None:
+        """Over these hands."""
+        self._hands = hands
+
+    @property
+    def spec(self) -> ActionSpec:
+        """What is promised."""
+        return _SPEC
+
+    def look(self, call: Call) -> Observation:
+        """Who holds the node, and which jobs would stay on it. Raises Unreadable, Refusal."""
+        snapshot = readings.settled_snapshot(call, self._hands)
+        node = readings.fresh_node(call, self._hands)
+        jobs = readings.fresh_jobs(call, self._hands)
+        boot_id = readings.boot_of(readings.host_facts(call, self._hands))
+        found = holding(readings.scene(call, self._hands, snapshot, node, boot_id), call)
+        standing, why = _standing(node, found)
+        return Observation(
+            standing=standing,
+            why=why,
+            boot_id=boot_id,
+            owner=found.owner,
+            state=node.state,
+            reason=node.reason,
+            facts={
+                "jobs_stay": [_job(job) for job in jobs.jobs[:_MOST_JOBS]],
+                "job_count": None if jobs.blind else len(jobs.jobs),
+                "jobs_blind": jobs.blind[:200],
+                "reason_by": node.reason_by,
+            },
+        )
+
+    def do(self, call: Call) -> Outcome:
+        """Look once more, write, read back."""
+        try:
+            snapshot = readings.cluster_of(call, self._hands).snapshot()
+            before = readings.fresh_node(call, self._hands)
+        except Unreadable as error:
+            return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
+        except Refusal as error:
+            return Failed(error=str(error), kind=FailureKind.REFUSED)
+        scene = readings.scene(call, self._hands, snapshot, before, UNKNOWN_BOOT)
+        standing, why = _standing(before, holding(scene, call))
+        if standing is Standing.OURS:
+            return Done(output=_output(before, before, call), mark_text=before.reason)
+        if standing is not Standing.NOT_SO:
+            return Failed(error=f"nothing was written: {why}", kind=FailureKind.REFUSED)
+        return self._write(call, before)
+
+    def _write(self, call: Call, before: Node) -> Outcome:
+        text = mark_text(_cause(call), call.run, call.instance)
+        try:
+            self._hands.clusters[call.cluster].drain(before.name, text)
+        except WriteUnknown as error:
+            return Unknown(why=str(error))
+        except Unreadable as error:
+            return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
+        except (Rejected, UnknownNode, Refusal) as error:
+            return Failed(error=f"Slurm said no: {error}", kind=FailureKind.PERMANENT)
+        try:
+            after = readings.fresh_node(call, self._hands)
+        except (Unreadable, Refusal) as error:
+            return Unknown(why=f"written, but not read back: {error}")
+        return _read_back(after, text) or (
+            overwritten(call, self._hands, before.reason, text)
+            or Done(output=_output(before, after, call), mark_text=text)
+        )
+
+
+def _standing(node: Node, found: Holding) -> tuple[Standing, str]:
+    """What the holder and the state mean for a drain."""
+    if node.unknown_flags or node.base in _NOT_TO_DRAIN:
+        return Standing.BLOCKED, f"{node.name} is {node.state}: not a state this version acts on"
+    if found.holder is Holder.US:
+        return Standing.OURS, found.why
+    if found.holder is not Holder.NOBODY:
+        return Standing.FOREIGN, found.why
+    under_way = node.flags & _UNDER_WAY
+    if under_way:
+        return Standing.BLOCKED, f"{node.name} is in a change of its own ({node.state})"
+    return Standing.NOT_SO, found.why
+
+
+def _read_back(after: Node, text: str) -> Failed | None:
+    """Why what was read back is not our drain; None if it is."""
+    if not after.draining:
+        return Failed(
+            error=f"{after.name} was {after.state} when read back: somebody resumed it at once, "
+            "or the controller forgot the drain",
+            kind=FailureKind.PERMANENT,
+        )
+    # Slurm may have written over our text already; a text of anybody else means they took over.
+    if after.reason == text or classify(after.reason).kind is ReasonKind.INTERNAL:
+        return None
+    if after.reason.startswith(text) and classify(after.reason).kind is ReasonKind.MARK:
+        return None
+    return Failed(
+        error=f"{after.reason_by or 'somebody'} took {after.name} over at the same moment; "
+        f"its Reason is now '{after.reason[:200]}' and stays theirs",
+        kind=FailureKind.PERMANENT,
+    )
+
+
+def _cause(call: Call) -> str:
+    given = call.arguments.get("reason")
+    return given if isinstance(given, str) and given.strip() else call.cause
+
+
+def _output(before: Node, after: Node, call: Call) -> JsonMap:
+    return {
+        "state": after.state,
+        "reason": after.reason[:500],
+        "reason_before": before.reason[:500],
+        "why": _cause(call)[:500],
+    }
+
+
+def _job(job: Job) -> Json:
+    return {"id": job.id, "user": job.user, "name": job.name[:60], "gpus": job.gpus}

@@ -1,0 +1,99 @@
+"""`node.observe`: the facts about one node from which its cause is diagnosed.
+
+Called by the engine. Changes nothing. What could not be read is null, and never a guess: a
+condition over null matches no cause. The values are put together in `actions.node.facts`.
+"""
+
+from datetime import timedelta
+
+from actions.cluster import NodeBase
+from actions.contract import (
+    ActionSpec,
+    Call,
+    Done,
+    Failed,
+    FailureKind,
+    Field,
+    Observation,
+    Outcome,
+    Refusal,
+    Standing,
+    Unknown,
+    Unreadable,
+    ValueType,
+)
+from actions.node import readings
+from actions.node.facts import FACTS, Seen, flat
+from actions.node.settings import Hands
+from actions.remote_values import Reach, Service, ServiceState
+from config.permissions import Permission
+
+_SPEC = ActionSpec(
+    name="node.observe",
+    version=1,
+    summary="Read everything about a node that its diagnosis needs",
+    permission=Permission.NODE_READ,
+    parameters={"node": Field(type=ValueType.NODE, help="node as the cluster names it")},
+    output=FACTS,
+    looks_only=True,
+    time_limit=timedelta(minutes=3),
+)
+
+
+class Observe:
+    """The verb."""
+
+    def __init__(self, hands: Hands) -> None:
+        """Over these hands."""
+        self._hands = hands
+
+    @property
+    def spec(self) -> ActionSpec:
+        """What is promised."""
+        return _SPEC
+
+    def look(self, call: Call) -> Observation:
+        """The controller's side alone. Raises Unreadable, Refusal."""
+        node = readings.fresh_node(call, self._hands)
+        return Observation(
+            standing=Standing.NOT_SO,
+            why=f"{node.name} is {node.state}",
+            state=node.state,
+            reason=node.reason,
+        )
+
+    def do(self, call: Call) -> Outcome:
+        """Read all and put it together."""
+        try:
+            seen = self._seen(call)
+        except Unreadable as error:
+            return Unknown(why=str(error))
+        except Refusal as error:
+            return Failed(error=str(error), kind=FailureKind.REFUSED)
+        return Done(output=flat(seen, call))
+
+    def _seen(self, call: Call) -> Seen:
+        """Raises Unreadable, Refusal."""
+        snapshot = readings.cluster_of(call, self._hands).snapshot()
+        node = readings.fresh_node(call, self._hands)
+        unsettled = readings.unsettled(call, self._hands, snapshot)
+        if unsettled and node.base is NodeBase.UNKNOWN:
+            raise Unreadable(unsettled)
+        jobs = readings.fresh_jobs(call, self._hands)
+        unit, settings = self._hands.settings.slurmd_unit, self._hands.settings
+        reach = self._hands.nodes.reach(node.name)
+        alive = reach.reach is Reach.ALIVE
+        facts = readings.host_facts(call, self._hands) if alive else None
+        slurmd = Service(unit=unit, state=ServiceState.UNKNOWN)
+        if alive:
+            slurmd = self._hands.nodes.service(node.name, unit)
+        return Seen(
+            snapshot=snapshot,
+            node=node,
+            jobs=jobs,
+            reach=reach,
+            facts=facts,
+            slurmd=slurmd,
+            pool=settings.pool(call.cluster, node.name),
+            hands_off=settings.hands_off(call.cluster, node.name),
+        )

@@ -1,0 +1,97 @@
+"""Reads what the verbs on nodes decide on. Raises Unreadable where a decision would be a guess.
+
+Used by every verb of this area. Changes nothing; a part that may be missing is None or empty.
+"""
+
+from dataclasses import dataclass
+
+from actions.cluster import Job, Node, Snapshot
+from actions.contract import Call, ClusterHands, Refusal, UnknownNode, Unreadable
+from actions.node.ownership import UNKNOWN_BOOT, Scene
+from actions.node.settings import Hands
+from actions.remote_values import HostFacts
+from config.node_names import NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    """The jobs on a node, or why the list cannot be believed."""
+
+    jobs: tuple[Job, ...] = ()
+    blind: str = ""
+
+
+def target(call: Call) -> NodeName:
+    """The node of the call. Raises Refusal."""
+    if call.node is None:
+        raise Refusal("no node named: this action is for one node")
+    return call.node
+
+
+def cluster_of(call: Call, hands: Hands) -> ClusterHands:
+    """The cluster of the call. Raises Refusal."""
+    try:
+        return hands.clusters[call.cluster]
+    except KeyError:
+        raise Refusal(
+            f"no cluster {call.cluster} in the configuration: name one of "
+            f"{', '.join(sorted(hands.clusters))}"
+        ) from None
+
+
+def settled_snapshot(call: Call, hands: Hands) -> Snapshot:
+    """A snapshot that may be acted on. Raises Unreadable shortly after a controller start."""
+    snapshot = cluster_of(call, hands).snapshot()
+    why = unsettled(call, hands, snapshot)
+    if why:
+        raise Unreadable(why)
+    return snapshot
+
+
+def unsettled(call: Call, hands: Hands, snapshot: Snapshot) -> str:
+    """Why states are not to be trusted yet; empty once they are (hands 1)."""
+    started, quiet = snapshot.controller.booted_at, hands.settings.quiet_after_start
+    if started is None or call.now - started >= quiet:
+        return ""
+    seconds = int((started + quiet - call.now).total_seconds()) + 1
+    return f"slurmctld of {call.cluster} has just started: for {seconds} s more nothing acts"
+
+
+def fresh_node(call: Call, hands: Hands) -> Node:
+    """The node past any cache. Raises Unreadable, Refusal."""
+    node = target(call)
+    try:
+        return cluster_of(call, hands).fresh_node(node)
+    except UnknownNode as error:
+        raise Refusal(f"the controller of {call.cluster} knows no node {node}") from error
+
+
+def fresh_jobs(call: Call, hands: Hands) -> Jobs:
+    """Jobs on the node past any cache; a list that proves to be blind is said to be so."""
+    try:
+        return Jobs(jobs=cluster_of(call, hands).fresh_jobs(target(call)))
+    except (Refusal, UnknownNode) as error:
+        return Jobs(blind=str(error) or "the job list cannot be believed")
+
+
+def host_facts(call: Call, hands: Hands) -> HostFacts | None:
+    """What the host says of itself; None when it says nothing."""
+    try:
+        return hands.nodes.host_facts(target(call))
+    except Unreadable:
+        return None
+
+
+def boot_of(facts: HostFacts | None) -> str:
+    """The boot id as observations carry it."""
+    return facts.boot_id if facts and facts.boot_id else UNKNOWN_BOOT
+
+
+def scene(call: Call, hands: Hands, snapshot: Snapshot, node: Node, boot_id: str) -> Scene:
+    """What ownership is judged from."""
+    return Scene(
+        node=node,
+        reservations=snapshot.reservations,
+        boot_id=boot_id,
+        hands_off=hands.settings.hands_off(call.cluster, node.name),
+    )

@@ -1,0 +1,57 @@
+"""Finds out whether our write wiped out what somebody wrote at the same moment, and says how to
+put it back (promise 4).
+
+Used by drain and return after their write. Slurm has no compare-and-set and its node record keeps
+only the last Reason, so this asks the accounting's history, where the site has one.
+"""
+
+import shlex
+
+from actions.contract import Call, Failed, FailureKind, Unreadable, WrittenReason
+from actions.node.settings import Hands
+from actions.reasons import ReasonKind, classify
+from config.clock import MICROSECOND
+from config.node_names import NodeName
+
+_SHOWN = 200
+
+
+def overwritten(call: Call, hands: Hands, known: str, ours: str) -> Failed | None:
+    """What was written between our last look and our write, as a failure; None if nothing was.
+
+    `known` is the Reason that was read right before the write, `ours` what was written.
+    """
+    history = hands.histories.get(call.cluster)
+    if history is None or call.node is None:
+        return None
+    # The accounting keeps whole seconds.
+    since = call.now - call.now.microsecond * MICROSECOND
+    try:
+        written = history.written_since(call.node, since)
+    except Unreadable:
+        return None
+    lost = [entry for entry in written if _foreign(entry, call) and entry.reason != known]
+    return _failure(call.node, lost[-1]) if lost and ours != lost[-1].reason else None
+
+
+def drain_command(node: NodeName, reason: str) -> str:
+    """The command with which a person sets a drain with this Reason again."""
+    return shlex.join(["scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}"])
+
+
+def _foreign(entry: WrittenReason, call: Call) -> bool:
+    reading = classify(entry.reason)
+    if reading.kind is ReasonKind.MARK and reading.mark is not None:
+        return reading.mark.instance != call.instance
+    return reading.kind is ReasonKind.FOREIGN
+
+
+def _failure(node: NodeName, lost: WrittenReason) -> Failed:
+    return Failed(
+        error=(
+            f"at the same moment {lost.by or 'somebody'} gave {node} the Reason "
+            f"'{lost.reason[:_SHOWN]}', and our write replaced it: the node is theirs"
+        ),
+        kind=FailureKind.PERMANENT,
+        restore=drain_command(node, lost.reason),
+    )

@@ -1,0 +1,33 @@
+"""What the verbs on nodes need to know of the site. Made by `actions.catalogue`; values only."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from actions.contract import ClusterHands, NodeHands, ReasonHistory
+from config.ids import ClusterName
+from config.node_names import NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """Rules of the site for its nodes."""
+
+    hands_off: Callable[[ClusterName, NodeName], str]
+    """Why no runbook may touch this node (protected host, hands-off label); empty if it may."""
+    pool: Callable[[ClusterName, NodeName], frozenset[NodeName]]
+    """The nodes that count as one pool with this one, itself included; empty where none does."""
+    slurmd_unit: str = "slurmd"
+    quiet_after_start: timedelta = timedelta(seconds=60)
+    """After a start of slurmctld nothing acts for so long: states are not settled yet (hands 1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """What the verbs on nodes work with."""
+
+    clusters: Mapping[ClusterName, ClusterHands]
+    nodes: NodeHands
+    settings: NodeSettings
+    histories: Mapping[ClusterName, ReasonHistory] = field(default_factory=dict)
+    """Of the clusters whose accounting can be asked."""

@@ -1,0 +1,1 @@
+"""Verbs on services of nodes: start and restart."""
