@@ -218,7 +218,7 @@ def _type_of(template: Json, scene: Scene) -> ValueType | None:
         return parameter.type if parameter is not None and not keys else None
     found = scene.earlier.get(keys[0]) if keys else None
     spec = scene.spec(found) if found is not None and found.for_each is None else None
-    if spec is None or len(keys) < 2:  # noqa: PLR2004  id, output
+    if spec is None or keys[1:2] != ["output"]:
         return None
     if len(keys) == 2:  # noqa: PLR2004
         return ValueType.FACTS

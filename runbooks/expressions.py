@@ -166,6 +166,8 @@ def _parts(template: str) -> tuple[nodes.Expr, ...]:
     for mark, name in (("{%", "statements"), ("{#", "comments")):
         if mark in template:
             raise ExpressionError(f"{name} ({mark}) are not part of this language", template)
+    if "{{" not in template:
+        return (nodes.TemplateData(template),)
     try:
         body = _ENVIRONMENT.parse(template).body
     except TemplateSyntaxError as error:

@@ -3,7 +3,6 @@
 Called by the wiring at start and by `nodewarden runbook …`. It never executes anything it reads.
 """
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -34,18 +33,21 @@ def load_library(roots: Iterable[Path], registry: Mapping[str, ActionSpec]) -> L
     return library
 
 
-def release_file(root: Path, path: str, registry: Mapping[str, ActionSpec]) -> None:
-    """Put `path` into the list of released files of `root`. Raises ReleaseRefused, Problems."""
-    texts, problems = _read_all([root] if root == SHIPPED else [SHIPPED, root])
-    _, found = examine(texts, registry)
-    if problems or found:
-        raise Problems([*problems, *found])
+def release_file(
+    root: Path, path: str, roots: Iterable[Path], registry: Mapping[str, ActionSpec]
+) -> None:
+    """Put `path` into the list of released files of `root`, one of `roots`.
+
+    Raises ReleaseRefused, and Problems when anything in `roots` is wrong.
+    """
+    load_library(roots, registry)
     own, _ = _read_all([root])
     text = release(path, own, own.get(RELEASED, ""))
     target = root / RELEASED
+    target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_suffix(".new")
     beside.write_text(text, encoding="utf-8")
-    os.replace(beside, target)
+    beside.replace(target)
 
 
 def _read_all(roots: Iterable[Path]) -> tuple[dict[str, str], list[Problem]]:

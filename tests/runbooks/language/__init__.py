@@ -1,0 +1,1 @@
+"""Tests of the runbook language: reading, expressions, causes, lint, release."""
