@@ -42,7 +42,7 @@ class ArtefactStore:
         if target.exists():
             os.utime(target)
             return digest
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder, target.parent)
         part = target.parent / f".{digest}.{secrets.token_hex(4)}"
         try:
             _write(part, content)
@@ -83,6 +83,12 @@ class ArtefactStore:
         if not _DIGEST.fullmatch(digest):
             raise ArtefactMissing(f"{digest[:80]!r} is not a SHA-256 in hexadecimal digits")
         return self._folder / digest[:2] / digest
+
+
+def make_private(*folders: Path) -> None:
+    """Make folders for the bot alone; `mkdir(parents=True)` would leave the upper ones open."""
+    for folder in folders:
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(path: Path, content: bytes) -> None:

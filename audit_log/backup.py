@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit_log.anchors import Anchor
-from audit_log.artefacts import artefact_folder, sync_folder
+from audit_log.artefacts import artefact_folder, make_private, sync_folder
 from audit_log.chain import Head
 from audit_log.database import (
     interrupted_marker,
@@ -127,7 +127,7 @@ def _copy_artefacts(source: Path, target: Path) -> None:
     for path in folder.glob("??/*"):
         copy = artefact_folder(target) / path.parent.name / path.name
         if not copy.exists():
-            copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(artefact_folder(target), copy.parent)
             part = copy.parent / f".{path.name}.part"
             shutil.copyfile(path, part)
             with part.open("rb") as file:

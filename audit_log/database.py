@@ -19,7 +19,15 @@ from urllib.parse import quote
 from sqlite_utils import Database
 from sqlite_utils.migrations import Migrations
 
-from audit_log.errors import NewerLedger, StoreFailed, StoreFull, StoreRefused
+from audit_log.errors import (
+    NewerLedger,
+    StatementRefused,
+    StoreBusy,
+    StoreError,
+    StoreFailed,
+    StoreFull,
+    StoreRefused,
+)
 from audit_log.file_systems import is_network, mount_of
 
 Row = tuple[Any, ...]
@@ -33,6 +41,9 @@ _WANTED = (
 )
 _FULL = frozenset({"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"})
 """How SQLite says "no space": ENOSPC, then a quota or file size limit, then the shared memory."""
+
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_INTERRUPT")
+_BROKEN = ("SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 
 migrations = Migrations("nodewarden")
 
@@ -105,11 +116,15 @@ class Connection:
         self._raw.close()
 
 
-def translated(error: sqlite3.Error) -> StoreFailed:
+def translated(error: sqlite3.Error) -> StoreError:
     """Our error for one of SQLite's."""
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     if name in _FULL:
         return StoreFull(f"no space left for the ledger ({name}): free space on its disk")
+    if name.startswith(_BUSY):
+        return StoreBusy(f"another program holds the ledger ({name}): see `fuser` on its file")
+    if not name.startswith(_BROKEN):
+        return StatementRefused(f"SQLite refuses this statement: {error} ({name})")
     return StoreFailed(f"the ledger could not do this ({name}: {error}); see the host's disk log")
 
 

@@ -9,12 +9,25 @@ class StoreRefused(StoreError):
     """The database must not be opened like this; the message says what to change."""
 
 
+class StatementRefused(StoreError):
+    """SQLite refused a statement (syntax, constraint); the database itself is well."""
+
+
 class StoreFailed(StoreError):
     """A commit failed, so the request counts as not done.
 
     After an input/output error the commit may still turn out to be stored when the ledger is
     opened again; recovery reads the ledger and decides, never the memory of the caller.
     """
+
+    lasting = True
+    """Whether nothing more is written until the bot is started again."""
+
+
+class StoreBusy(StoreFailed):
+    """Another program held the database for too long; the next request may succeed."""
+
+    lasting = False
 
 
 class StoreFull(StoreFailed):

@@ -126,6 +126,7 @@ class Ledger:
         ballast.fill()
         self._position = _Position(_head(store.writer))
         self._writer = Writer(store.writer, self._position, ballast, self._store_failed)
+        self._closed = False
         self.instance = InstanceId("")
 
     @classmethod
@@ -212,7 +213,10 @@ class Ledger:
         return self._store.path
 
     def close(self) -> None:
-        """Serve what is queued, then close everything."""
+        """Serve what is queued, then close everything. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         self._writer.close()
         for reader in list(self._readers):
             reader.connection.close()

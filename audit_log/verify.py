@@ -50,7 +50,7 @@ def verify(path: Path, anchors: Sequence[Anchor] | None = None) -> Report:
     reader = open_reader(path)
     try:
         findings = [*_schema_findings(reader), *findings]
-        if anchors is None or not count:
+        if anchors is None:
             return _report(count, head, findings)
         return _against(reader, _report(count, head, findings), anchors)
     finally:

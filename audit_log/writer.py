@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from audit_log.ballast import Ballast
 from audit_log.database import Connection
-from audit_log.errors import StoreClosed, StoreFailed, StoreFull
+from audit_log.errors import StoreClosed, StoreError, StoreFailed, StoreFull
 
 BATCH = 64
 """Requests that share one transaction."""
@@ -147,9 +147,9 @@ class Writer:
             for request in batch:
                 self._attempt(request)
             self._connection.execute("COMMIT")
-        except StoreFailed as failure:
+        except StoreError as error:
             self._roll_back(before)
-            self._fail(batch, failure)
+            self._fail(batch, error)
             return
         for request in batch:
             if request.error is None:
@@ -164,7 +164,7 @@ class Writer:
         try:
             request.result, request.error = request.work(), None
         except BaseException as error:
-            if not self._connection.in_transaction or isinstance(error, StoreFull):
+            if not self._connection.in_transaction or isinstance(error, StoreFailed):
                 raise _as_failure(error) from error
             self._connection.execute("ROLLBACK TO request")
             self._position.restore(before)
@@ -177,23 +177,29 @@ class Writer:
             self._connection.execute("ROLLBACK")
         self._position.restore(before)
 
-    def _fail(self, batch: list[_Request], failure: StoreFailed) -> None:
+    def _fail(self, batch: list[_Request], error: StoreError) -> None:
         """Answer a lost batch. For want of space, outcomes are tried once more from the ballast."""
-        first = self._problem is None
-        self._problem = failure
         again = []
-        if isinstance(failure, StoreFull):
+        if isinstance(error, StoreFull):
             self._ballast.free()
             again = [r for r in batch if r.urgency is Urgency.OUTCOME and not r.retried]
+        # Noted before anybody is answered: who sees the error must also see the state.
+        self._note(error)
         for request in batch:
             if request not in again:
-                request.future.set_exception(failure)
+                request.future.set_exception(error)
         for request in again:
             request.retried = True
         if again:
             self._serve(again)
+
+    def _note(self, error: StoreError) -> None:
+        """Remember a lasting failure, and say it once."""
+        if not isinstance(error, StoreFailed) or not error.lasting:
+            return
+        first, self._problem = self._problem is None, error
         if first:
-            self._on_failure(failure)
+            self._on_failure(error)
 
 
 def _as_failure(error: BaseException) -> StoreFailed:
