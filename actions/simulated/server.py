@@ -39,8 +39,6 @@ class _Peer:
     pid: int
     received: bytearray
     pending: bytes = b""
-    held: bool = False
-    """No answer will come; the connection stays until the caller closes it."""
 
 
 class SimulationServer:
@@ -133,7 +131,7 @@ class SimulationServer:
             return
         except OSError:
             chunk = b""
-        if not chunk or peer.held:
+        if not chunk:
             self._close(peer)
             return
         peer.received += chunk
@@ -151,7 +149,7 @@ class SimulationServer:
                 peer.pending = wire.encode_answer(self._stage.answer(request, peer.pid))
             self._tell("after", request, peer.pid)
         except NoAnswer as silence:
-            peer.held = silence.holds
+            # A held connection stays until its caller gives up, dies, or the server ends.
             if not silence.holds:
                 self._close(peer)
             return

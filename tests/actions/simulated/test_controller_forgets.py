@@ -18,6 +18,7 @@ from tests.actions.simulated.small import (
     job,
     node,
     resume,
+    small_world,
 )
 
 
@@ -89,6 +90,17 @@ def test_a_job_that_ends_while_the_controller_is_down_is_ended_when_it_is_back(
     world.plug("controller_up", {})
     forward(world, 5 * SECOND)
     assert job(world, FRAGILE).state == "COMPLETED"
+
+
+def test_a_job_whose_time_is_up_while_the_controller_is_down_ends_when_it_is_back() -> None:
+    world = small_world(
+        jobs=[{"id": "1", "name": "a", "partition": "train", "nodes": "gpu-1", "runs_for": 60}]
+    )
+    world.plug("controller_down", {})
+    forward(world, 2 * MINUTE)
+    world.plug("controller_up", {})
+    forward(world, 5 * SECOND)
+    assert job(world, 1).state == "COMPLETED"
 
 
 def test_a_slow_controller_makes_a_reading_fail_and_a_write_unknown(world: World) -> None:

@@ -137,12 +137,12 @@ def test_a_fault_waits_for_its_own_verb(served: Served) -> None:
 
 
 def test_a_foreign_act_falls_exactly_between_look_and_write(served: Served) -> None:
-    act: dict[str, object] = {"plug": "admin_drain", "node": N7, "reason": "mine", "by": "dana"}
-    served.plugs.at_next_write(When.BEFORE, act)
-    assert not served.cluster.fresh_node(N7).draining
     served.cluster.drain(N7, "nw x")
-    assert served.cluster.fresh_node(N7).reason == "nw x"
-    assert [each.caller for each in served.plugs.effects()] == ["nodewarden"]
+    served.plugs.at_next_write(When.BEFORE, {"plug": "admin_resume", "node": N7})
+    assert served.cluster.fresh_node(N7).draining
+    with pytest.raises(Rejected, match="Invalid node state"):
+        served.cluster.resume(N7)
+    assert [each.verb for each in served.plugs.effects()] == ["drain"]
 
 
 def test_a_foreign_act_falls_exactly_between_write_and_read_back(served: Served) -> None:
