@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from config.json_values import Json, JsonMap
 from runbooks.causes import Autonomy, Cause, Causes, Condition, Confidence
-from runbooks.expressions import ExpressionError, evaluate, names_used, truth
+from runbooks.expressions import ExpressionError, evaluate, known_truth
 
 _LONGEST_SENTENCE = 300
 """Characters of one sentence of evidence; the text in it may come from outside."""
@@ -163,9 +163,11 @@ def _standing(condition: Condition, facts: JsonMap) -> Standing:
 def _stands(expression: str, facts: JsonMap) -> Standing:
     """Null, missing and unfit facts are not known; only a plain true is a match."""
     try:
-        if any(facts.get(name.split(".", 1)[0]) is None for name in names_used(expression)):
-            return Standing.NOT_KNOWN
-        return Standing.HOLDS if truth(expression, facts) else Standing.FAILS
+        match known_truth(expression, facts):
+            case None:
+                return Standing.NOT_KNOWN
+            case holds:
+                return Standing.HOLDS if holds else Standing.FAILS
     except ExpressionError:
         return Standing.NOT_KNOWN
 

@@ -108,6 +108,28 @@ def walk(tree: nodes.Expr, names: JsonMap) -> Json:
     return _present(_walk(tree, names))
 
 
+def walk_known(tree: nodes.Expr, names: JsonMap) -> bool | None:
+    """The truth of a checked tree over facts of which some are null; None where it is not known.
+
+    A null fact makes the comparison that reads it not known. `false and not known` is false, `true
+    or not known` is true, the rest of the two-valued rules as ever. Raises ExpressionError.
+    """
+    match tree:
+        case nodes.Not():
+            inner = walk_known(_expr(tree.node), names)
+            return None if inner is None else not inner
+        case nodes.And():
+            sides = {walk_known(_expr(tree.left), names), walk_known(_expr(tree.right), names)}
+            return False if False in sides else None if None in sides else True
+        case nodes.Or():
+            sides = {walk_known(_expr(tree.left), names), walk_known(_expr(tree.right), names)}
+            return True if True in sides else None if None in sides else False
+        case _:
+            if any(names.get(name.split(".", 1)[0]) is None for name in dotted_names(tree)):
+                return None
+            return _truth(tree, names)
+
+
 def same(left: Json, right: Json) -> bool:
     """Equality of plain values in which true is not 1 and no text is a number."""
     if isinstance(left, bool) or isinstance(right, bool):

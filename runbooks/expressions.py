@@ -15,7 +15,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from config.json_values import Json, JsonMap
-from runbooks.expression_tree import ExpressionError, check, dotted_names, walk
+from runbooks.expression_tree import ExpressionError, check, dotted_names, walk, walk_known
 
 LONGEST_EXPRESSION = 4096
 """Characters of one template; it bounds the work, because there are no loops."""
@@ -28,6 +28,7 @@ __all__ = (
     "ExpressionError",
     "evaluate",
     "is_sole_expression",
+    "known_truth",
     "names_used",
     "sole_name",
     "template_names",
@@ -66,6 +67,14 @@ def truth(expression: str, names: JsonMap) -> bool:
             f"must give true or false, not {_kind(value)}: compare it with something", expression
         )
     return value
+
+
+def known_truth(expression: str, facts: JsonMap) -> bool | None:
+    """Whether a condition over facts holds; None where a null fact leaves it open.
+
+    Raises ExpressionError when a fact is of a kind that the condition cannot take.
+    """
+    return walk_known(_expression(expression), facts)
 
 
 def names_used(expression: str) -> frozenset[str]:

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actions.node.facts import FACTS
 from config.json_values import Json
 from runbooks.causes import Autonomy, Causes, load_causes
 from runbooks.diagnosis import Diagnosis, as_output, diagnose
+from runbooks.facts import FACT_SETS
 from runbooks.library_files import SHIPPED
 from tests.runbooks.language.facts_of_a_node import (
     HEALTHY,
@@ -73,6 +75,11 @@ def decided(facts: Facts) -> str | None:
     return found.id if found else None
 
 
+def test_the_table_reads_the_facts_that_observe_gives() -> None:
+    assert frozenset(FACTS) == FACT_SETS["node"]
+    assert set(HEALTHY) == set(FACTS)
+
+
 @pytest.mark.parametrize("cause", SCENES)
 def test_each_cause_decides_its_own_scene(cause: str) -> None:
     assert decided(SCENES[cause]) == cause
@@ -128,6 +135,18 @@ def test_three_nodes_at_once_are_shown_and_never_acted_on() -> None:
     assert "3 nodes dropped within ten minutes" in found.why
 
 
+def test_a1_acts_although_the_boot_cannot_be_compared() -> None:
+    found = look(slurmd_dead(boot_changed=None, clock_offset_ms=None)).decided
+    assert found is not None
+    assert found.autonomy is Autonomy.ACT
+
+
+def test_a_blind_job_list_still_tells_the_deadline() -> None:
+    found = look(slurmd_dead(jobs=None, job_count=None, jobs_blind="PrivateData=jobs")).decided
+    assert found is not None
+    assert any("whatever runs on it ends between" in line for line in found.evidence)
+
+
 def test_a_down_node_is_not_worth_haste() -> None:
     facts = node(
         "DOWN", "NOT_RESPONDING", slurmd_state="failed", reason="Not responding",
@@ -165,7 +184,7 @@ MISLEADING: list[tuple[str, Facts, str]] = [
     ),
     (
         "a reboot that kept a foreign Reason",
-        node("DOWN", reason="bad fan", reason_kind="foreign", boot_changed=True),
+        node("DOWN", reason="bad fan", reason_kind="foreign", boot_changed=True, holder="other"),
         "A3",
     ),
     (
@@ -173,6 +192,15 @@ MISLEADING: list[tuple[str, Facts, str]] = [
         node("DOWN", "NOT_RESPONDING", slurmd_state="inactive", boot_changed=True),
         "A3",
     ),
+    (
+        "slurmd dead on a node that a reservation holds",
+        slurmd_dead(holder="other", reservation="maint"),
+        "A13",
+    ),
+    ("a node set DOWN by a person", node("DOWN", reason_kind="foreign", holder="other"), "A13"),
+    ("a drain without any Reason", node("IDLE", "DRAIN", holder="other"), "A13"),
+    ("our own drain, overwritten by Slurm", invalid(holder="us", our_mark=True), "A4a"),
+    ("A1 where the boot cannot be compared", slurmd_dead(boot_changed=None), "A1"),
     ("A4b with less memory as well", invalid(gpus_seen=7, memory_seen_mib=1), "A4b"),
     ("A21 with an old Reason", node("IDLE", reservation="maint", reason="x"), "A21"),
     (

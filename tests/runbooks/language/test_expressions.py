@@ -12,6 +12,7 @@ from runbooks.expressions import (
     LARGEST_RESULT,
     ExpressionError,
     evaluate,
+    known_truth,
     names_used,
     sole_name,
     template_names,
@@ -224,3 +225,22 @@ def test_the_names_that_an_expression_reads_are_known() -> None:
     assert sole_name("{{ a.b }}") == "a.b"
     assert sole_name("{{ a.b }} ") is None
     assert sole_name("{{ a | trim }}") is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "truth_of_it"),
+    [
+        ("known and open == 1", None),
+        ("not known and open == 1", False),
+        ("known or open == 1", True),
+        ("not known or open == 1", None),
+        ("not (open == 1)", None),
+        ("open is null", None),
+        ("open in [1] or not (known and known)", None),
+        ("known and (open == 1 or known)", True),
+    ],
+)
+def test_what_is_not_known_is_neither_true_nor_false(
+    expression: str, truth_of_it: bool | None
+) -> None:
+    assert known_truth(expression, {"known": True, "open": None}) is truth_of_it
