@@ -48,7 +48,7 @@ def check_message(blocks: Any) -> None:
 
 def check_view(view: Any, size: int) -> None:
     """Refuse a modal or a home tab as Slack would; `size` is its length as JSON."""
-    if not isinstance(view, dict) or view.get("type") not in {"modal", "home"}:
+    if not isinstance(view, dict) or view.get("type") not in ("modal", "home"):
         raise SlackError("invalid_arguments")
     if size > VIEW_BYTES:
         raise SlackError("view_too_large")
@@ -65,7 +65,7 @@ def _view(view: Payload) -> Complaints:
     yield from _string(view, "callback_id", "/view", _Size(most=255, required=False))
     yield from _string(view, "private_metadata", "/view", _Size(most=3000, required=False))
     blocks = view.get("blocks")
-    if not isinstance(blocks, list):
+    if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
         yield _error("missing required field: blocks", "/view")
         return
     yield from _blocks(blocks, "/view/blocks", VIEW_BLOCKS)
@@ -81,7 +81,7 @@ def _blocks(blocks: list[Payload], path: str, most: int) -> Complaints:
         here = f"{path}/{index}"
         yield from _string(block, "block_id", here, _Size(most=255, required=False))
         name = block.get("block_id")
-        if name is not None and name in seen:
+        if name is not None and str(name) in seen:
             yield _error(f"`block_id` already exists: {name}", f"{here}/block_id")
         seen.add(str(name))
         check = _CHECKS.get(str(block.get("type")))
@@ -102,19 +102,16 @@ def _section(block: Payload, path: str) -> Complaints:
     yield from _text(block, "text", path, _Size(most=3000, required=False))
     if fields is not None:
         yield from _count(fields, f"{path}/fields", 10)
-        for index, _ in enumerate(fields):
-            inner = {"text": fields[index]}
-            yield from _text(inner, "text", f"{path}/fields/{index}", _Size(most=2000), at="")
-    if "accessory" in block:
-        yield from _element(block["accessory"], f"{path}/accessory")
+        for here, field in _objects(fields, f"{path}/fields"):
+            yield from _text({"text": field}, "text", here, _Size(most=2000), at="")
+    yield from _each(block, ("accessory",), path, _element)
 
 
 def _context(block: Payload, path: str) -> Complaints:
     elements = block.get("elements", [])
     yield from _count(elements, f"{path}/elements", 10)
-    for index, element in enumerate(elements):
+    for here, element in _objects(elements, f"{path}/elements"):
         if element.get("type") in _TEXT_KINDS:
-            here = f"{path}/elements/{index}"
             yield from _text({"text": element}, "text", here, _Size(most=3000), at="")
 
 
@@ -122,10 +119,9 @@ def _actions(block: Payload, path: str) -> Complaints:
     elements = block.get("elements", [])
     yield from _count(elements, f"{path}/elements", 25)
     seen: set[str] = set()
-    for index, element in enumerate(elements):
-        here = f"{path}/elements/{index}"
+    for here, element in _objects(elements, f"{path}/elements"):
         name = element.get("action_id")
-        if name is not None and name in seen:
+        if name is not None and str(name) in seen:
             yield _error(f"`action_id` already exists: {name}", f"{here}/action_id")
         seen.add(str(name))
         yield from _element(element, here)
@@ -135,8 +131,7 @@ def _input(block: Payload, path: str) -> Complaints:
     yield from _text(block, "label", path, _Size(most=2000), kinds=("plain_text",))
     if "element" not in block:
         yield _error("missing required field: element", path)
-        return
-    yield from _element(block["element"], f"{path}/element")
+    yield from _each(block, ("element",), path, _element)
 
 
 def _markdown(block: Payload, path: str) -> Complaints:
@@ -151,23 +146,22 @@ def _element(element: Payload, path: str) -> Complaints:
     yield from _string(element, "action_id", path, _Size(most=255, required=False))
     if element.get("type") == "button":
         yield from _button(element, path)
-    elif element.get("type") not in _ELEMENTS:
+    elif str(element.get("type")) not in _ELEMENTS:
         yield _error(f"unsupported type: {element.get('type')}", f"{path}/type")
     for key in ("options", "initial_options"):
         options = element.get(key)
         if options is not None:
             yield from _count(options, f"{path}/{key}", OPTIONS)
-            for index, option in enumerate(options):
-                yield from option_complaints(option, f"{path}/{key}/{index}")
-    if "confirm" in element:
-        yield from _confirm(element["confirm"], f"{path}/confirm")
+            for here, option in _objects(options, f"{path}/{key}"):
+                yield from option_complaints(option, here)
+    yield from _each(element, ("confirm",), path, _confirm)
 
 
 def _button(element: Payload, path: str) -> Complaints:
     yield from _text(element, "text", path, _Size(most=75), kinds=("plain_text",))
     yield from _string(element, "value", path, _Size(most=2000, required=False))
     yield from _string(element, "url", path, _Size(most=3000, required=False))
-    if element.get("style") not in {None, "primary", "danger"}:
+    if element.get("style") not in (None, "primary", "danger"):
         yield _error("must be one of: primary, danger", f"{path}/style")
 
 
@@ -212,9 +206,33 @@ def _string(holder: Payload, key: str, path: str, size: _Size) -> Complaints:
         yield _error("must be more than 0 characters", here)
 
 
+def _each(
+    holder: Payload,
+    keys: tuple[str, ...],
+    path: str,
+    check: Callable[[Payload, str], Complaints],
+) -> Complaints:
+    """Check the objects under `keys` that are there; what is there must be an object."""
+    for key in keys:
+        inner = holder.get(key)
+        if isinstance(inner, dict):
+            yield from check(inner, f"{path}/{key}")
+        elif inner is not None:
+            yield _error("must be an object", f"{path}/{key}")
+
+
+def _objects(items: Any, path: str) -> Iterator[tuple[str, Payload]]:
+    """The objects of a list with their paths; anything else in it has no text to check."""
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict):
+            yield f"{path}/{index}", item
+
+
 def _count(items: Any, path: str, most: int) -> Complaints:
     if not isinstance(items, list) or not items:
         yield _error("must provide at least 1 item", path)
+    elif not all(isinstance(item, dict) for item in items):
+        yield _error("must be a list of objects", path)
     elif len(items) > most:
         yield _error(f"no more than {most} items allowed", path)
 

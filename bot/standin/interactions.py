@@ -28,6 +28,7 @@ from bot.standin.world import (
 )
 
 TROUBLE = "We had some trouble connecting. Try again?"
+KEPT_DELIVERIES = 20_000
 EVENTS = frozenset(
     "app_mention app_home_opened message.im user_change team_join subteam_updated"
     " subteam_members_changed app_rate_limited".split()
@@ -48,6 +49,8 @@ class Interactions:
     should_escape: bool = True
     subscriptions: frozenset[str] = EVENTS
     deliveries: dict[str, Delivery] = field(default_factory=dict)
+    missed: int = 0
+    """Envelopes that were not acknowledged within three seconds."""
 
     def command(self, user: User, channel: Conversation, text: str) -> Interaction:
         """A slash command; Slack refuses one in an archived channel."""
@@ -232,7 +235,7 @@ class Interactions:
             acks=0,
             timed_out=False,
         )
-        self.deliveries[again.envelope_id] = again
+        self._keep(again)
         return again
 
     def acknowledged(self, envelope_id: str, payload: Payload) -> None:
@@ -256,6 +259,7 @@ class Interactions:
         """Three seconds are over: the person is told that the app did not respond."""
         with self.world.changing():
             delivery.timed_out = delivery.acks == 0
+            self.missed += delivery.timed_out
             act = delivery.interaction
             if not act.settled and delivery.kind is not Kind.EVENT:
                 act.error = "operation_timeout" if delivery.sent_over else "dispatch_failed"
@@ -328,8 +332,14 @@ class Interactions:
             accepts_payload=accepts,
             made=self.world.seconds(),
         )
-        self.deliveries[delivery.envelope_id] = delivery
+        self._keep(delivery)
         self.send(delivery)
+
+    def _keep(self, delivery: Delivery) -> None:
+        """Remember an envelope, and forget the oldest: a sandbox may run for weeks."""
+        self.deliveries[delivery.envelope_id] = delivery
+        if len(self.deliveries) > KEPT_DELIVERIES:
+            del self.deliveries[next(iter(self.deliveries))]
 
     def _response_url(self, place: ReplyPlace) -> str:
         token = self.tickets.new_response_url(place)

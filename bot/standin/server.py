@@ -167,7 +167,6 @@ class SlackStandIn:
         await self._site.start()
 
     async def _shut(self) -> None:
-        self.sockets.cancel_timers()
         await self.sockets.close()
         self._page.close()
         if self._runner is not None:
@@ -250,11 +249,11 @@ class SlackStandIn:
     def unacked(self) -> int:
         """How many envelopes were not acknowledged within three seconds."""
         with self.world.condition:
-            return sum(d.timed_out for d in self.interactions.deliveries.values())
+            return self.interactions.missed
 
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
-        """Every envelope, oldest first."""
+        """The newest envelopes (20,000 at most), oldest first."""
         with self.world.condition:
             return tuple(self.interactions.deliveries.values())
 

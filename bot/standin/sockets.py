@@ -50,7 +50,6 @@ class SocketMode:
     """Whether new sockets are deaf, and whether a deaf one still answers pings."""
     _waiting: deque[Delivery] = field(default_factory=deque)
     _turn: int = 0
-    _timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
     async def link(self, request: web.Request) -> web.StreamResponse:
         """The address that `apps.connections.open` gave out."""
@@ -58,9 +57,9 @@ class SocketMode:
             if not self.tickets.use_link(request.query.get("ticket", "")):
                 return web.Response(status=403, text="this address was used or never given out")
         connection = await self._accept(request)
-        if len(self.connections) > MOST_CONNECTIONS:
-            await self._tell_to_leave(connection, "too_many_websockets")
         try:
+            if len(self.connections) >= MOST_CONNECTIONS:
+                await self._tell_to_leave(connection, "too_many_websockets")
             await self._hello(connection)
             await self._listen(connection)
         finally:
@@ -76,28 +75,16 @@ class SocketMode:
         with self.interactions.world.changing():
             self.opened += 1
             deaf, pongs = self.deafness
-            connection = Connection(
+            return Connection(
                 number=self.opened, socket=response, transport=transport, deaf=deaf, pongs=pongs
             )
-            self.connections.append(connection)
-        return connection
 
     async def _hello(self, connection: Connection) -> None:
-        if connection.deaf:
-            return
-        await self._frame(
-            connection,
-            {
-                "type": "hello",
-                "num_connections": len(self.connections),
-                "debug_info": {
-                    "host": "standin",
-                    "build_number": 1,
-                    "approximate_connection_time": 18060,
-                },
-                "connection_info": {"app_id": APP_ID},
-            },
-        )
+        """Greet, then let the connection take its share, and all that waited for one."""
+        if not connection.deaf:
+            await self._frame(connection, _greeting(len(self.connections) + 1))
+        with self.interactions.world.changing():
+            self.connections.append(connection)
         while self._waiting and not connection.leaving:
             await self._transmit(connection, self._waiting.popleft())
 
@@ -124,8 +111,7 @@ class SocketMode:
     async def deliver(self, delivery: Delivery) -> None:
         """Send an envelope over one connection, or keep it until there is one."""
         loop = asyncio.get_running_loop()
-        self._timers = [timer for timer in self._timers if not timer.cancelled()]
-        self._timers.append(loop.call_later(ACK_SECONDS, self._time_is_up, delivery))
+        loop.call_later(ACK_SECONDS, self._time_is_up, delivery)
         usable = [c for c in self.connections if not c.leaving]
         if not usable:
             self._waiting.append(delivery)
@@ -156,8 +142,7 @@ class SocketMode:
             return
         if delivery.attempt < len(self.retry_after):
             loop = asyncio.get_running_loop()
-            wait = self.retry_after[delivery.attempt]
-            self._timers.append(loop.call_later(wait, self._send_again, delivery))
+            loop.call_later(self.retry_after[delivery.attempt], self._send_again, delivery)
 
     def _send_again(self, delivery: Delivery) -> None:
         with self.interactions.world.changing():
@@ -195,10 +180,18 @@ class SocketMode:
             connection.deaf = deaf
             connection.pongs = pongs
 
-    def cancel_timers(self) -> None:
-        """Forget what is still due; the stand-in is going away."""
-        for timer in self._timers:
-            timer.cancel()
+
+def _greeting(connections: int) -> Payload:
+    return {
+        "type": "hello",
+        "num_connections": connections,
+        "debug_info": {
+            "host": "standin",
+            "build_number": 1,
+            "approximate_connection_time": 18060,
+        },
+        "connection_info": {"app_id": APP_ID},
+    }
 
 
 def abort(transport: asyncio.Transport) -> None:

@@ -124,7 +124,10 @@ class WebApi:
         """Answer one call."""
         name = request.match_info["method"]
         await asyncio.sleep(self.faults.delay_of(name))
-        args = Arguments(await _arguments(request))
+        try:
+            args = Arguments(await _arguments(request))
+        except ValueError:
+            return web.json_response({"ok": False, "error": "invalid_json"})
         fault = self.faults.next_for(name)
         if fault is not None and fault.kind is not FaultKind.CUT:
             return self._faulty(name, args, fault)
@@ -205,7 +208,10 @@ class WebApi:
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """A post to a response url: 404 with Slack's error once it has run out."""
         await asyncio.sleep(self.faults.delay_of("response_url"))
-        body = await request.json()
+        try:
+            body = dict(await request.json())
+        except ValueError:
+            return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
         fault = self.faults.next_for("response_url")
         if fault is not None and fault.kind is not FaultKind.CUT:
             return self._faulty("response_url", Arguments(body), fault)
@@ -243,7 +249,7 @@ def _token(request: web.Request) -> str | None:
 async def _arguments(request: web.Request) -> Payload:
     values: Payload = dict(request.query)
     if request.content_type == "application/json":
-        values |= await request.json() if request.can_read_body else {}
+        values |= dict(await request.json()) if request.can_read_body else {}
     else:
         values |= {key: value for key, value in (await request.post()).items()}
     return values

@@ -303,7 +303,9 @@ class World:
         named = {"block_id": self.new_id("b"), **block}
         if named.get("type") == "actions":
             named["elements"] = [
-                {"action_id": self.new_id("a"), **e} for e in named.get("elements", [])
+                {"action_id": self.new_id("a"), **e}
+                for e in named.get("elements", [])
+                if isinstance(e, dict)
             ]
         return named
 

@@ -179,9 +179,10 @@ def test_an_unacknowledged_event_is_sent_again_with_the_same_event_id(bot: Bot) 
         other = Bot(slack)
         other.start()
         slack.deafen_sockets(pongs=True)
-        slack.person("ann").say("#ops", "@ops-bot status")
+        message = slack.person("ann").say("#ops", "@ops-bot status")
         slack.wait_until(lambda: slack.unacked == 1)
         slack.hear_again()
+        message.expect_reply("you called")
         slack.wait_until(lambda: len(slack.deliveries) == 2 and slack.deliveries[1].acks == 1)
         first, second = slack.deliveries
         assert first.kind is Kind.EVENT
