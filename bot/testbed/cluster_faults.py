@@ -50,7 +50,7 @@ class ClusterFaults(Core):
         ask(self.layout.main_socket, "stop", "slurmctld")
 
     def kill_controller(self) -> None:
-        """SIGKILL: what was not saved yet is forgotten."""
+        """SIGKILL: what was not saved yet is forgotten, jobs and drains of the last 5 s among it."""
         ask(self.layout.main_socket, "signal", "slurmctld", signal.SIGKILL)
         self.wait_for(lambda: not self.controller_runs(), "slurmctld to die")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bot.testbed import commands
+from bot.testbed.interpreter import python_for
 from bot.testbed.layout import Layout, claim_ports, node_names
 from bot.testbed.options import TestbedOptions
 
@@ -70,6 +71,10 @@ class Core:
     def as_bot(self, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` as the bot: neither root nor slurm."""
         return self.as_user(self.bot_user, argv)
+
+    def bot_python(self) -> list[str]:
+        """A Python with this process's packages that the bot's user can run."""
+        return python_for(self.bot_user)
 
     def wait_for(
         self, condition: Callable[[], object], what: str, seconds: float = READY_SECONDS

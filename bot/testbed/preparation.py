@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bot.testbed import configuration
 from bot.testbed.commands import environment, run, wait_for, write
+from bot.testbed.interpreter import impassable
 from bot.testbed.layout import Layout
 from bot.testbed.machines import main_spec, node_spec
 from bot.testbed.options import TestbedError, TestbedOptions
@@ -23,6 +24,8 @@ from bot.testbed.options import TestbedError, TestbedOptions
 _TOOLS = Path(__file__).with_name("tools")
 _USERADD_SECONDS = 20.0
 _NULL_DEVICE = (1, 3)
+_LONGEST_PATH = 70
+"""The kernel takes 107 characters as the path of a socket, and ours lie two folders deeper."""
 
 
 def ensure_users(options: TestbedOptions) -> None:
@@ -44,7 +47,6 @@ def _ensure_user(user: str) -> bool:
 
 def prepare_folders(layout: Layout, options: TestbedOptions) -> None:
     """The tree, each folder with the owner whose daemon writes there."""
-    _check_reachable(layout.folder)
     _folders(layout, options)
     password = secrets.token_hex(16)
     sql = layout.folder / "mariadb" / "init.sql"
@@ -65,13 +67,16 @@ def prepare_files(layout: Layout, options: TestbedOptions) -> None:
     write(layout.folder / "main.json", json.dumps(main_spec(layout)), 0o600)
 
 
-def _check_reachable(folder: Path) -> None:
-    """Daemons and jobs run as other users, so each folder above must let everybody through."""
-    if len(str(folder)) > 70:
-        raise TestbedError(f"{folder}: too long for Unix sockets below it; 70 characters at most")
-    for part in (folder, *folder.parents):
-        if part.exists() and not part.stat().st_mode & 0o001:
-            raise TestbedError(f"{part}: other users cannot pass (chmod o+x, or another folder)")
+def make_folder(folder: Path) -> None:
+    """The testbed's own folder. Daemons and jobs run as other users, who must pass to it."""
+    if len(str(folder)) > _LONGEST_PATH:
+        raise TestbedError(f"{folder}: longer than {_LONGEST_PATH} characters, which sockets need")
+    if closed := impassable(folder):
+        raise TestbedError(f"{closed[0]}: other users cannot pass (chmod o+x, or another folder)")
+    try:
+        folder.mkdir(mode=0o755)
+    except FileExistsError:
+        raise TestbedError(f"{folder}: exists; a testbed makes its folder itself") from None
 
 
 def _folders(layout: Layout, options: TestbedOptions) -> None:

@@ -25,9 +25,14 @@ _NAMESPACE_FLAGS = ("--mount", "--uts", "--pid", "--fork", "--mount-proc")
 
 @lru_cache(maxsize=1)
 def missing() -> str:
+    """What `find_missing` says, asked once per process: every Slurm test asks."""
+    return find_missing()
+
+
+def find_missing() -> str:
     """One line that says why no testbed can run here, or empty text."""
     if os.geteuid() != 0:
-        return "the Slurm testbed needs root (slurmd, namespaces); run as root"
+        return "the Slurm testbed needs root; run it as root"
     packages = sorted({package for name, package in _PACKAGE_OF.items() if not program(name)})
     if packages:
         return f"the Slurm testbed needs: apt-get install {' '.join(packages)}"

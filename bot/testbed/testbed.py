@@ -45,8 +45,13 @@ class SlurmTestbed(NodeFaults, ClusterFaults, Jobs):
 
     def start(self) -> None:
         """Start everything; returns when every node is IDLE. On an error nothing stays behind."""
-        if why := self.missing():
-            raise TestbedError(why)
+        try:
+            if why := self.missing():
+                raise TestbedError(why)
+            preparation.make_folder(self.folder)
+        except TestbedError:
+            self._claim.close()  # the folder may hold another testbed: it is not stopped
+            raise
         try:
             self._start()
         except BaseException:

@@ -1,9 +1,11 @@
 """What a started testbed is: nodes, users, configuration."""
 
 import subprocess
+import sys
 
 import pytest
 
+import config.node_names
 from bot.testbed import SlurmTestbed, TestbedError
 
 pytestmark = pytest.mark.slurm
@@ -36,6 +38,13 @@ def test_the_bot_is_neither_root_nor_slurm(slurm_testbed: SlurmTestbed) -> None:
     assert controller == "slurm"
     assert bot not in {"root", "slurm"}
     assert _as_bot(slurm_testbed, "id", "-u").strip() != "0"
+
+
+def test_the_bots_user_can_run_this_program(slurm_testbed: SlurmTestbed) -> None:
+    code = "import config.node_names, sys; print(config.node_names.__file__, sys.version_info[:2])"
+    shown = _as_bot(slurm_testbed, *slurm_testbed.bot_python(), "-c", code)
+
+    assert shown == f"{config.node_names.__file__} {sys.version_info[:2]}\n"
 
 
 def test_the_bot_drains_and_resumes(slurm_testbed: SlurmTestbed) -> None:

@@ -27,6 +27,19 @@ def test_a_job_survives_the_death_of_a_slurmd_that_is_started_in_time(
     slurm_testbed.wait_for_states("gpu-01", "IDLE")
 
 
+def test_a_job_survives_a_restart_of_slurmd(slurm_testbed: SlurmTestbed) -> None:
+    job = slurm_testbed.train(("gpu-03", "gpu-04"))
+    before = slurm_testbed.unit("gpu-03")["pid"]
+
+    slurm_testbed.stop_slurmd("gpu-03")
+    slurm_testbed.start_slurmd("gpu-03")
+
+    slurm_testbed.wait_for_next_step(job, "gpu-03")
+    assert slurm_testbed.unit("gpu-03")["pid"] != before
+    assert slurm_testbed.job(job.id)["Restarts"] == "0"
+    slurm_testbed.cancel(job.id)
+
+
 def test_a_job_dies_with_a_slurmd_that_nobody_starts() -> None:
     if why := SlurmTestbed.missing():
         pytest.skip(why)
@@ -121,6 +134,8 @@ def test_the_controller_comes_back_after_a_kill() -> None:
     options = TestbedOptions(return_to_service=0, private_data="jobs")
     with fresh_folder() as folder, SlurmTestbed(folder, nodes=3, options=options) as testbed:
         job = testbed.train(("gpu-01", "gpu-02"))
+        testbed.stop_controller()  # saves the job, which a kill within five seconds would lose
+        testbed.start_controller()
         testbed.kill_controller()
         alive = testbed.wait_for_next_step(job, "gpu-02")
 

@@ -92,3 +92,10 @@ def test_a_folder_that_others_cannot_pass_is_refused() -> None:
             SlurmTestbed(folder, nodes=3).start()
 
         assert not folder.exists()
+
+
+def test_a_folder_in_use_is_refused_and_its_testbed_lives_on(slurm_testbed: SlurmTestbed) -> None:
+    with pytest.raises(TestbedError, match="exists"):
+        SlurmTestbed(slurm_testbed.folder, nodes=3).start()
+
+    assert slurm_testbed.controller_runs()
