@@ -39,7 +39,7 @@ class AutonomyRule(Section):
     runbook: Key
     """Name of the runbook."""
     cause: Key | None = None
-    """Id of the cause (`A1`); without it the rule is for every cause."""
+    """Id of the cause (`A1`). Default: none, the rule is for every cause."""
     asked_by: AskedBy = AskedBy.ANYONE
     """`person`: only when a person asked; `anyone`: also for machines. Default: anyone."""
     level: Autonomy
@@ -60,9 +60,9 @@ class AutonomySettings(Section):
     default: Autonomy = Autonomy.PROPOSE
     """For whatever no rule names. Default: propose."""
     rules: tuple[AutonomyRule, ...] = SHIPPED_RULES
-    """Exceptions; a list given here replaces the shipped one (node-dropped/A1, and drain-node and
-    return-node when a person asked: act). Of several that fit, the one with a cause decides, then
-    the more careful one."""
+    """Exceptions; of several that fit, the one with a cause decides, then the more careful one. A list
+    given here replaces the shipped one. Default: node-dropped/A1, and drain-node and return-node
+    when a person asked: act."""
 
     def level(self, runbook: str, cause: str | None, *, asked_by_person: bool) -> Autonomy:
         """How far the bot may go here."""

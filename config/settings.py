@@ -80,9 +80,9 @@ class Pool(Section):
     """Nodes that share one budget of unavailable nodes: partitions, or a node set."""
 
     partitions: tuple[Key, ...] = ()
-    """Partitions whose nodes form the pool."""
+    """Partitions whose nodes form the pool. Default: none, then `nodes` is needed."""
     nodes: Nodes | None = None
-    """Nodes that form the pool, as `gpu-[001-016]`; instead of partitions."""
+    """Nodes that form the pool, as `gpu-[001-016]`. Default: none, then `partitions` is needed."""
     max_out: Out
     """How many of its nodes may be out at once, whoever took them out: a number, or a share such as
     `10%`, rounded down. What rounds to 0 is refused: such a pool could never be acted on."""
@@ -118,7 +118,7 @@ class Cluster(Section):
     slurm_binaries: AbsolutePath = Path("/usr/bin")
     """Folder of scontrol, squeue, sinfo and sacct. Default: /usr/bin."""
     simulated_socket: AbsolutePath | None = None
-    """Unix socket of the simulated cluster; needed for kind simulated."""
+    """Unix socket of the simulated cluster; needed for kind simulated. Default: none."""
     ssh_config: AbsolutePath | None = None
     """ssh_config(5) file with user, key, proxy and known hosts for the nodes; without it no node is
     reached over the network. Default: none."""
@@ -144,11 +144,11 @@ class Person(Section):
     """A human (or an account that several use) and how the doors know them."""
 
     slack: tuple[SlackUser, ...] = ()
-    """Slack users, as TEAM/USER."""
+    """Slack users, as TEAM/USER. Default: none."""
     slack_groups: tuple[SlackGroup, ...] = ()
-    """Slack user groups to which the person belongs even when Slack cannot be asked."""
+    """Slack user groups to which the person belongs even when Slack cannot be asked. Default: none."""
     os_users: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")], ...] = ()
-    """OS users of the command line on the bot's host, by name or by number."""
+    """OS users of the command line on the bot's host, by name or by number. Default: none."""
     roles: tuple[Key, ...] = ()
     """Roles held directly, beside those of the groups. Default: none."""
     shared: Truth = False
@@ -188,11 +188,11 @@ class PageBackend(Section):
     kind: PageKind
     """alertmanager, webhook or slack."""
     url: Url | None = None
-    """Address of the Alertmanager (without /api/v2) or of the webhook."""
+    """Address of the Alertmanager (without /api/v2) or of the webhook, needed for these. Default: none."""
     token: Secret | None = None
     """Bearer token, as `env:NAME` or `file:/path`. Default: none is sent."""
     channel: SlackChannel | None = None
-    """Channel of the mention, for kind slack."""
+    """Channel of the mention, needed for kind slack. Default: none."""
     mention: SlackGroup | None = None
     """User group that is mentioned, for kind slack. Default: the channel (`<!channel>`)."""
 
