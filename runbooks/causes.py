@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from config.policy import Autonomy
 from config.yaml_reader import YamlProblems, read
 from runbooks.expression_tree import ExpressionError
 from runbooks.expressions import names_used, template_names
@@ -40,17 +41,6 @@ _NAMES_OF: Final[Mapping[str, Callable[[str], frozenset[str]]]] = {
     "evidence": template_names,
     "otherwise": template_names,
 }
-
-
-class Autonomy(StrEnum):
-    """How far the bot goes by itself once this cause has decided."""
-
-    OBSERVE = "observe"
-    """Tell."""
-    PROPOSE = "propose"
-    """Show a card with a button."""
-    ACT = "act"
-    """Do it, within the limits."""
 
 
 class Confidence(StrEnum):

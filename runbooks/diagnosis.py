@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from config.json_values import Json, JsonMap
-from runbooks.causes import Autonomy, Cause, Causes, Condition, Confidence
+from config.policy import Autonomy
+from runbooks.causes import Cause, Causes, Condition, Confidence
 from runbooks.expressions import ExpressionError, evaluate, known_truth
 
 _LONGEST_SENTENCE = 300

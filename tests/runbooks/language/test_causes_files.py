@@ -2,7 +2,8 @@
 
 import pytest
 
-from runbooks.causes import Autonomy, Confidence, load_causes
+from config.policy import Autonomy
+from runbooks.causes import Confidence, load_causes
 from runbooks.problems import Problems
 
 TABLE = """\

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from actions.node.facts import FACTS
 from config.json_values import Json
-from runbooks.causes import Autonomy, Causes, load_causes
+from config.policy import Autonomy
+from runbooks.causes import Causes, load_causes
 from runbooks.diagnosis import Diagnosis, as_output, diagnose
 from runbooks.facts import FACT_SETS
 from runbooks.library_files import SHIPPED

@@ -10,8 +10,8 @@ import actions.service.settings
 import actions.service.verbs
 from actions.contract import ActionSpec
 from config.json_values import Json
+from config.policy import Autonomy
 from runbooks.builtin import BUILTINS
-from runbooks.causes import Autonomy
 from runbooks.definition import Definition, pin
 from runbooks.diagnosis import as_output, diagnose
 from runbooks.expressions import evaluate, truth
@@ -99,9 +99,13 @@ def test_a4b_takes_the_node_out_and_asks_a_person() -> None:
     assert acts(node("MIXED", gpus_seen=7)) == ["drain", "gpu"]
 
 
-@pytest.mark.parametrize("cause", sorted(SCENES.keys() - {"A1", "A4a", "A4b"}))
+@pytest.mark.parametrize("cause", sorted(SCENES.keys() - {"A1", "A4a", "A4b", "A16"}))
 def test_every_other_cause_changes_nothing_and_asks_a_person(cause: str) -> None:
     assert acts(SCENES[cause]) == ["person"]
+
+
+def test_a_node_with_nothing_wrong_wakes_nobody() -> None:
+    assert acts(SCENES["A16"]) == []
 
 
 @pytest.mark.parametrize("fact", ["unknown_flags", "base", "flags", "reach", "slurmd_state"])
