@@ -24,9 +24,9 @@ from actions.contract import (
     WriteUnknown,
 )
 from actions.node import readings
-from actions.node.ownership import MARK_KIND, UNKNOWN_BOOT, Holder, Holding, holding
 from actions.node.restore import overwritten
 from actions.node.settings import Hands
+from actions.ownership import MARK_KIND, UNKNOWN_BOOT, Holder, Holding, holding
 from actions.reasons import ReasonKind, classify, mark_text
 from config.json_values import Json, JsonMap
 from config.permissions import Permission

@@ -11,7 +11,8 @@ from actions.cluster import Job, Node, NodeBase, Snapshot
 from actions.contract import Call, Field, ValueType
 from actions.node.death import death, minute
 from actions.node.neighbours import dropped_recently
-from actions.node.ownership import (
+from actions.node.readings import Jobs
+from actions.ownership import (
     UNKNOWN_BOOT,
     Holder,
     Scene,
@@ -19,7 +20,6 @@ from actions.node.ownership import (
     our_marks,
     reservation_of,
 )
-from actions.node.readings import Jobs
 from actions.reasons import ReasonKind, classify
 from actions.remote_values import HostFacts, Reach, Reachability, Service, ServiceState
 from config.json_values import Json, JsonMap

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from actions.cluster import Node, NodeBase
-from actions.node.ownership import UNKNOWN_BOOT, Holder, Holding
+from actions.ownership import UNKNOWN_BOOT, Holder, Holding
 from actions.remote_values import HostFacts, Service, ServiceState
 
 _UNDER_WAY = frozenset(

@@ -25,9 +25,9 @@ from actions.contract import (
 )
 from actions.node import readings
 from actions.node.gate import Return, failing_at_controller, failing_gates
-from actions.node.ownership import MARK_KIND, UNKNOWN_BOOT, holding
 from actions.node.restore import overwritten
 from actions.node.settings import Hands
+from actions.ownership import MARK_KIND, UNKNOWN_BOOT, holding
 from actions.remote_values import HostFacts
 from config.permissions import Permission
 

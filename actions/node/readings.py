@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import Call, ClusterHands, Refusal, UnknownNode, Unreadable
-from actions.node.ownership import UNKNOWN_BOOT, Scene
 from actions.node.settings import Hands
+from actions.ownership import UNKNOWN_BOOT, Scene
 from actions.remote_values import HostFacts
 from config.node_names import NodeName
 

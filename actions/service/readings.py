@@ -5,14 +5,13 @@ Used by `actions.service.verbs`. Changes nothing.
 
 from dataclasses import dataclass
 
-from actions.cluster import Job, Node
+from actions.cluster import Job, Node, Snapshot
 from actions.contract import Call, Refusal, UnknownNode, Unreadable
+from actions.ownership import UNKNOWN_BOOT, Holder, Holding, Scene, holding
 from actions.remote_values import HostFacts, Reach, Reachability, Service, ServiceState
 from actions.service.rules import Restart
 from actions.service.settings import Hands
 from config.node_names import NodeName
-
-_UNKNOWN_BOOT = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +24,7 @@ class Seen:
     reach: Reachability
     service: Service
     facts: HostFacts | None
+    holding: Holding
     blocked: str
     """Why nothing may be done here at all; empty if something may."""
 
@@ -66,7 +66,7 @@ def unit_of(call: Call, hands: Hands) -> str:
 
 def boot_of(facts: HostFacts | None) -> str:
     """The boot id as observations carry it."""
-    return facts.boot_id if facts and facts.boot_id else _UNKNOWN_BOOT
+    return facts.boot_id if facts and facts.boot_id else UNKNOWN_BOOT
 
 
 def read(call: Call, hands: Hands) -> Seen:
@@ -74,13 +74,20 @@ def read(call: Call, hands: Hands) -> Seen:
     unit, name = unit_of(call, hands), target(call)
     if call.cluster not in hands.clusters:
         raise Refusal(f"no cluster {call.cluster} in the configuration")
-    _wait_until_settled(call, hands)
+    snapshot = _settled_snapshot(call, hands)
     node, (jobs, blind) = _node(call, hands), _jobs(call, hands)
     reach = hands.nodes.reach(name)
     service = Service(unit=unit, state=ServiceState.UNKNOWN, detail=reach.evidence)
     facts: HostFacts | None = None
     if reach.reach is Reach.ALIVE:
         service, facts = hands.nodes.service(name, unit), _facts(name, hands)
+    scene = Scene(
+        node=node,
+        reservations=snapshot.reservations,
+        boot_id=boot_of(facts),
+        hands_off=hands.settings.hands_off(call.cluster, name),
+    )
+    held = holding(scene, call)
     return Seen(
         node=node,
         jobs=jobs,
@@ -88,19 +95,21 @@ def read(call: Call, hands: Hands) -> Seen:
         reach=reach,
         service=service,
         facts=facts,
-        blocked=_blocked(call, hands, reach, service),
+        holding=held,
+        blocked=_blocked(name, held, reach, service),
     )
 
 
-def _wait_until_settled(call: Call, hands: Hands) -> None:
+def _settled_snapshot(call: Call, hands: Hands) -> Snapshot:
     """Raises Unreadable shortly after a controller start (hands 1)."""
-    started = hands.clusters[call.cluster].snapshot().controller.booted_at
-    quiet = hands.settings.quiet_after_start
+    snapshot = hands.clusters[call.cluster].snapshot()
+    started, quiet = snapshot.controller.booted_at, hands.settings.quiet_after_start
     if started is not None and call.now - started < quiet:
         seconds = int((started + quiet - call.now).total_seconds()) + 1
         raise Unreadable(
             f"slurmctld of {call.cluster} has just started: for {seconds} s more nothing acts"
         )
+    return snapshot
 
 
 def _node(call: Call, hands: Hands) -> Node:
@@ -124,14 +133,14 @@ def _facts(node: NodeName, hands: Hands) -> HostFacts | None:
         return None
 
 
-def _blocked(call: Call, hands: Hands, reach: Reachability, service: Service) -> str:
-    held = hands.settings.hands_off(call.cluster, target(call))
-    if held:
-        return f"{call.node} is not to be touched: {held}"
+def _blocked(name: NodeName, held: Holding, reach: Reachability, service: Service) -> str:
+    """Why nothing may be done here. Raises Unreadable where that cannot be told yet."""
+    if held.holder is Holder.OTHER:
+        return f"hands off: {held.why}"
     if reach.reach is Reach.NOT_ASKED:
-        raise Unreadable(f"{call.node} could not be asked: {reach.evidence}")
+        raise Unreadable(f"{name} could not be asked: {reach.evidence}")
     if reach.reach is not Reach.ALIVE:
-        return f"{call.node} cannot be reached ({reach.reach}): {reach.evidence[:160]}"
+        return f"{name} cannot be reached ({reach.reach}): {reach.evidence[:160]}"
     if service.state is ServiceState.UNKNOWN:
-        raise Unreadable(f"{service.unit} on {call.node} was not read: {service.detail[:160]}")
+        raise Unreadable(f"{service.unit} on {name} was not read: {service.detail[:160]}")
     return ""

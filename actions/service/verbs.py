@@ -98,7 +98,9 @@ class Start:
                 return Done(output=_output(before, before))
             cannot = rules.cannot_start(before)
             if cannot:
-                return Failed(error=f"nothing was done: {cannot}", kind=FailureKind.RETRYABLE)
+                lasting = before.state is ServiceState.NOT_FOUND
+                kind = FailureKind.PERMANENT if lasting else FailureKind.RETRYABLE
+                return Failed(error=f"nothing was done: {cannot}", kind=kind)
             result = self.hands.nodes.start_service(node, unit, call.effect_id)
             return _outcome(call, self.hands, before, result)
         except Refusal as error:
@@ -187,7 +189,7 @@ def _observation(seen: Seen, standing: Standing, why: str) -> Observation:
         standing=standing,
         why=why,
         boot_id=boot_of(seen.facts),
-        owner="",
+        owner=seen.holding.owner,
         state=rules.state_text(seen.service),
         facts={"reach": seen.reach.reach.value, "evidence": seen.reach.evidence[:200]},
     )

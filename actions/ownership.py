@@ -1,7 +1,7 @@
 """Who holds a node, from its flags, its Reason, its reservations and our ledger's marks (hands 2).
 
-Pure; the one place where a node is called ours or somebody else's. Used by drain, return and
-observe. The proof of ownership is the ledger's mark; a Reason in our form without one is foreign,
+Pure; the one place where a node is called ours or somebody else's. Used by `actions.node` and
+`actions.service`. The proof of ownership is the ledger's mark; a Reason in our form without one is foreign,
 except the very text that this run writes: it may have been written just before a crash.
 """
 
