@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +22,7 @@ from audit_log.artefacts import ArtefactStore, artefact_folder
 from audit_log.ballast import Ballast
 from audit_log.chain import FIRST_PREV, Head
 from audit_log.database import Connection, Row, Store, open_store
-from audit_log.encoding import decode, encode, plain_map
+from audit_log.encoding import canonical, decode, encode, plain_map
 from audit_log.errors import NotAReadQuery, StoreFailed
 from audit_log.projections import (
     ProjectionCursor,
@@ -225,15 +226,10 @@ class Ledger:
     def _append(self, event: Event, now: datetime) -> Record:
         """On the writer thread: one record more."""
         head = self._position.head
-        safe = Event(
-            kind=event.kind,
-            actor=event.actor,
-            run=event.run,
-            step=event.step,
-            cluster=event.cluster,
-            node=event.node,
-            data=self._redactor.values(plain_map(event.data)),
-        )
+        data = plain_map(event.data)
+        if not self._redactor.is_clean(canonical(data)):
+            data = self._redactor.values(data)
+        safe = replace(event, data=data)
         encoded = encode(safe, seq=head.seq + 1, at=now, prev=head.digest)
         for content in encoded.spilled:
             self._keep(content)

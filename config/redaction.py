@@ -22,26 +22,37 @@ _SHORTEST_CORE = 6
 """Shorter pieces of base64 appear by chance."""
 _HELD = 512
 """Characters a stream holds back, so that a token cut in two is still seen whole."""
-_LONGEST_OPEN = 65_536
+_LONGEST_OPEN = 8_192
 """A match that is still growing is masked and cut down at this length."""
 
 _NAME = r"(?:pass(?:word|wd|phrase)|secret|token|api[_-]?key|access[_-]?key|credentials?)"
+
+# No pattern may begin with an open repetition or hold one behind another: text from outside would
+# choose how long a search takes (measured: 20 ms for 900 letters).
 _PATTERNS = (
     r"xox[a-z]-[A-Za-z0-9-]{8,}",
     r"xapp-[A-Za-z0-9-]{8,}",
     r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])",
     r"gh[pousr]_[A-Za-z0-9]{30,}",
     r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{8,}",
-    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+",
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
 )
 _AFTER_NAME = (
-    r"(?i)(?:\bbearer|\bauthorization\W{1,6}(?:basic|bearer|token))\s+([A-Za-z0-9._~+/=-]{6,})",
-    rf"(?i)[A-Za-z0-9_.-]*{_NAME}[A-Za-z0-9_.-]*\\?[\"']?\s*[=:]\s*\\?[\"']?([^\s\"'\\,;&]{{3,}})",
-    r"(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]{3,})@",
+    r"(?i)\bbearer\s{1,8}([A-Za-z0-9._~+/=-]{6,})",
+    r"(?i)\bauthorization\W{1,6}(?:basic|bearer|token)\s{1,8}([A-Za-z0-9._~+/=-]{6,})",
+    rf"(?i){_NAME}[A-Za-z0-9_.-]{{0,24}}\\?[\"']?\s{{0,4}}[=:]\s{{0,4}}\\?[\"']?([^\s\"'\\,;&]{{3,}})",
+    r"(?i)[a-z0-9+.-]{2,20}://[^\s/:@]{0,200}:([^\s/@]{3,200})@",
 )
 _REFERENCE = re.compile(r"(?:env|file):\S+|\[redacted\]?\S*")
 _SECRET_KEY = re.compile(rf"(?i)(?:^|[_.-]){_NAME}$|^authorization$|private[_-]?key$")
+
+_HINTS = (
+    *("passw", "passphrase", "secret", "token", "key", "credential", "authorization", "bearer"),
+    *("xox", "xapp-", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    *("hooks.slack", "eyj", "://"),
+)
+"""In lower case: where none of these stands, no pattern and no secret key can match."""
 
 Span = tuple[int, int]
 
@@ -56,6 +67,8 @@ class Redactor:
         self._cores = tuple(sorted(_cores(known)))
         self._patterns = tuple(re.compile(pattern) for pattern in _PATTERNS)
         self._named = tuple(re.compile(pattern) for pattern in _AFTER_NAME)
+        escaped = {_json(form, True) for form in self._literals}
+        self._quick = (*sorted({*self._literals, *escaped}), *self._cores)
         longest = max((len(form) for form in (*self._literals, *self._cores)), default=0)
         self.held = max(_HELD, longest + 2)
 
@@ -71,6 +84,13 @@ class Redactor:
     def values(self, values: JsonMap) -> dict[str, Json]:
         """A mapping with every secret masked, in keys and at every depth."""
         return {self.text(key): self._member(key, value) for key, value in values.items()}
+
+    def is_clean(self, json_text: str) -> bool:
+        """Whether this JSON certainly holds nothing to mask; a fast answer for the ledger."""
+        lower = json_text.lower()
+        return not any(hint in lower for hint in _HINTS) and not any(
+            form in json_text for form in self._quick
+        )
 
     def stream(self) -> "StreamRedactor":
         """A redactor for output that arrives in pieces."""
@@ -120,6 +140,8 @@ class StreamRedactor:
         self._buffer = ""
         self._shown = 0
         """How much of the buffer is already out: context for patterns that began before."""
+        self._again_at = 2 * redactor.held
+        """Length of the buffer at which looking again is worth the time."""
 
     def feed(self, data: bytes) -> str:
         """What can be shown now, after these bytes."""
@@ -134,33 +156,47 @@ class StreamRedactor:
     def _emit(self, *, final: bool) -> str:
         """Everything that no later byte can make part of a secret."""
         size, held = len(self._buffer), self._redactor.held
-        cut = size if final else max(self._shown, size - held)
-        if cut <= self._shown:
+        if not final and size < self._again_at:
             return ""
+        cut = size if final else size - held
         spans = self._redactor.spans(self._buffer)
-        for start, end in spans:
-            if start < cut <= end and not final:
-                cut = start
-        cut = max(cut, self._shown)
-        shown = _masked(self._buffer, spans, self._shown, cut)
-        if not final and size - cut > _LONGEST_OPEN:
-            return shown + self._shorten(cut)
-        self._forget(cut)
+        self._again_at = size + held
+        crossing = [span for span in spans if span[0] < cut <= span[1] and not final]
+        if not crossing:
+            return self._show(spans, cut)
+        start, end = crossing[0]
+        if start < self._shown:
+            return self._go_on(start, end)
+        if size - start <= _LONGEST_OPEN:
+            return self._show(spans, start)
+        shown = self._show(spans, start) + MASK
+        self._trim(self._shown)
         return shown
 
-    def _forget(self, cut: int) -> None:
-        """Drop what is out, but keep some as context (`PASSWORD=` before its value)."""
+    def _show(self, spans: list[Span], cut: int) -> str:
+        """The text up to `cut`. Some of it is kept as context: `PASSWORD=` before its value."""
+        shown = _masked(self._buffer, spans, self._shown, cut)
         start = max(0, cut - self._redactor.held)
         self._buffer = self._buffer[start:]
         self._shown = cut - start
+        self._again_at -= start
+        return shown
 
-    def _shorten(self, cut: int) -> str:
-        """Mask a match that goes on and on; its two ends are kept, so that it goes on matching."""
+    def _go_on(self, start: int, end: int) -> str:
+        """Nothing to show: this is more of a match whose mask is out already."""
+        if end < len(self._buffer):
+            return self._show([(start, end)], end)
+        if len(self._buffer) > _LONGEST_OPEN:
+            self._trim(start)
+        return ""
+
+    def _trim(self, start: int) -> None:
+        """Cut the middle out of a match that begins at `start`; its two ends keep it a match."""
         held = self._redactor.held
-        lead = self._buffer[max(0, cut - held) : cut]
-        self._buffer = lead + self._buffer[cut : cut + held] + self._buffer[-held:]
-        self._shown = len(self._buffer) - held
-        return MASK
+        head = self._buffer[max(0, start - held) : start + held]
+        self._buffer = head + self._buffer[-held:]
+        self._shown = len(head)
+        self._again_at = len(self._buffer) + held
 
 
 def _literals(secrets: Iterable[str]) -> set[str]:
