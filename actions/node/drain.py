@@ -24,6 +24,7 @@ from actions.contract import (
     WriteUnknown,
 )
 from actions.node import readings
+from actions.node.fitting import first
 from actions.node.restore import overwritten
 from actions.node.settings import Hands
 from actions.ownership import MARK_KIND, UNKNOWN_BOOT, Holder, Holding, holding
@@ -91,7 +92,7 @@ class Drain:
             facts={
                 "jobs_stay": [_job(job) for job in jobs.jobs[:_MOST_JOBS]],
                 "job_count": None if jobs.blind else len(jobs.jobs),
-                "jobs_blind": jobs.blind[:200],
+                "jobs_blind": first(jobs.blind, 200),
                 "reason_by": node.reason_by,
             },
         )
@@ -175,11 +176,11 @@ def _cause(call: Call) -> str:
 def _output(before: Node, after: Node, call: Call) -> JsonMap:
     return {
         "state": after.state,
-        "reason": after.reason[:500],
-        "reason_before": before.reason[:500],
-        "why": _cause(call)[:500],
+        "reason": first(after.reason, 500),
+        "reason_before": first(before.reason, 500),
+        "why": first(_cause(call), 500),
     }
 
 
 def _job(job: Job) -> Json:
-    return {"id": job.id, "user": job.user, "name": job.name[:60], "gpus": job.gpus}
+    return {"id": job.id, "user": job.user, "name": first(job.name, 60), "gpus": job.gpus}

@@ -22,13 +22,14 @@ from actions.contract import (
     ValueType,
 )
 from actions.node import readings
+from actions.node.fitting import first, last
 from actions.node.settings import Hands
 from config.json_values import Json
 from config.node_names import NodeName
 from config.permissions import Permission
 
-_LONGEST_LOG = 1600
-"""Characters of each log: with all else the output stays below one record (8 KiB), also in ASCII."""
+_LONGEST_LOG = 2400
+"""Bytes of each log: with all else the output stays below one record (8 KiB)."""
 _MOST_JOBS = 10
 
 _SPEC = ActionSpec(
@@ -77,7 +78,8 @@ class SaveEvidence:
         except Refusal as error:
             return Failed(error=str(error), kind=FailureKind.REFUSED)
         lines = [
-            f"{job.id} {job.user} {job.state} {job.gpus} GPUs, {job.name[:40]}" for job in jobs.jobs
+            f"{job.id} {job.user} {job.state} {job.gpus} GPUs, {first(job.name, 40)}"
+            for job in jobs.jobs
         ]
         more = len(lines) - _MOST_JOBS
         shown = [*lines[:_MOST_JOBS], *([f"and {more} more"] if more > 0 else [])]
@@ -86,8 +88,8 @@ class SaveEvidence:
             "previous_kernel_log": self._log(node.name, previous=True),
             "slurmd": self._slurmd(node.name),
             "state": node.state,
-            "reason": node.reason[:300],
-            "jobs": jobs.blind[:200] or "\n".join(shown) or "none",
+            "reason": first(node.reason, 300),
+            "jobs": first(jobs.blind, 200) or "\n".join(shown) or "none",
             "saved_at": f"{call.now:%Y-%m-%dT%H:%M:%SZ}",
         }
         return Done(output=output)
@@ -96,16 +98,16 @@ class SaveEvidence:
         try:
             result = self._hands.nodes.kernel_log(node, previous)
         except Unreadable as error:
-            return f"not read: {error}"[:300]
+            return first(f"not read: {error}", 300)
         if not result.ok:
             said = result.lost or result.errors.strip() or f"exit code {result.exit_code}"
-            return f"not read: {said}"[:300]
-        return result.output.strip()[-_LONGEST_LOG:]
+            return first(f"not read: {said}", 300)
+        return last(result.output.strip(), _LONGEST_LOG)
 
     def _slurmd(self, node: NodeName) -> str:
         try:
             found = self._hands.nodes.service(node, self._hands.settings.slurmd_unit)
         except Unreadable as error:
-            return f"not read: {error}"[:300]
+            return first(f"not read: {error}", 300)
         since = f" since {found.since:%Y-%m-%dT%H:%M:%SZ}" if found.since else ""
-        return f"{found.state}{since} ({found.detail[:200]})"
+        return f"{found.state}{since} ({first(found.detail, 200)})"

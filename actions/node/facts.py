@@ -10,6 +10,7 @@ from datetime import timedelta
 from actions.cluster import Job, Node, NodeBase, Snapshot
 from actions.contract import Call, Field, ValueType
 from actions.node.death import death, minute
+from actions.node.fitting import first, last
 from actions.node.neighbours import dropped_recently
 from actions.node.readings import Jobs
 from actions.ownership import (
@@ -127,13 +128,13 @@ def _controller_says(seen: Seen, call: Call) -> dict[str, Json]:
         "flags": sorted(node.flags),
         "unknown_flags": sorted(node.unknown_flags),
         "state": node.state,
-        "reason": node.reason[:_LONGEST_TEXT],
-        "reason_by": node.reason_by,
+        "reason": first(node.reason, _LONGEST_TEXT),
+        "reason_by": first(node.reason_by, 40),
         "reason_age_s": None if age is None else max(0, int(age.total_seconds())),
         "partitions": sorted(node.partitions),
         "partition_states": {name: states.get(name, "?") for name in sorted(node.partitions)},
         "reservation": reservation_of(node.name, seen.snapshot.reservations),
-        "gres": node.gres[:_LONGEST_TEXT],
+        "gres": first(node.gres, _LONGEST_TEXT),
         "responding": node.responding,
         "slurmd_timeout_s": int(controller.slurmd_timeout.total_seconds()),
         "controller_version": controller.version,
@@ -159,13 +160,17 @@ def _held(seen: Seen, call: Call) -> dict[str, Json]:
         "reason_kind": kind,
         "our_mark": bool(our_marks(call, seen.node.name)),
         "holder": found.holder.value,
-        "holder_why": found.why[:_LONGEST_TEXT],
+        "holder_why": first(found.why, _LONGEST_TEXT),
     }
 
 
 def _work(seen: Seen) -> dict[str, Json]:
     if seen.jobs.blind:
-        return {"jobs": None, "job_count": None, "jobs_blind": seen.jobs.blind[:_LONGEST_TEXT]}
+        return {
+            "jobs": None,
+            "job_count": None,
+            "jobs_blind": first(seen.jobs.blind, _LONGEST_TEXT),
+        }
     jobs = [job for job in seen.jobs.jobs if job.holds_nodes]
     return {
         "jobs": [_job(job) for job in jobs[:_MOST_JOBS]],
@@ -177,8 +182,8 @@ def _work(seen: Seen) -> dict[str, Json]:
 def _job(job: Job) -> Json:
     return {
         "id": job.id,
-        "user": job.user[:40],
-        "name": job.name[:40],
+        "user": first(job.user, 40),
+        "name": first(job.name, 40),
         "gpus": job.gpus,
         "nodes": len(job.nodes),
         "restarts": job.restarts,
@@ -192,7 +197,7 @@ def _host_says(seen: Seen, call: Call) -> dict[str, Json]:
     unread = set(facts.not_read) if facts else {"kernel", "previous"}
     return {
         "reach": seen.reach.reach.value,
-        "reach_evidence": seen.reach.evidence[:_LONGEST_TEXT],
+        "reach_evidence": first(seen.reach.evidence, _LONGEST_TEXT),
         "host_alive": None if seen.reach.reach is Reach.NOT_ASKED else seen.reach.reach.host_alive,
         "slurmd_state": None if slurmd.state is ServiceState.UNKNOWN else slurmd.state.value,
         "slurmd_since": f"{slurmd.since:%Y-%m-%dT%H:%M:%SZ}" if slurmd.since else "",
@@ -217,7 +222,7 @@ def _boot_id(seen: Seen) -> str:
 
 
 def _tail(text: str, unread: bool) -> str | None:
-    return None if unread and not text else text[-_LONGEST_TAIL:]
+    return None if unread and not text else last(text, _LONGEST_TAIL)
 
 
 def _boot_changed(seen: Seen, call: Call) -> bool | None:
@@ -255,7 +260,7 @@ def _neighbours(seen: Seen, call: Call) -> dict[str, Json]:
     pool = [nodes[name] for name in seen.pool if name in nodes]
     return {
         "dropped_recently": len(dropped),
-        "dropped_nodes": fold(dropped)[:_LONGEST_TEXT],
+        "dropped_nodes": first(fold(dropped), _LONGEST_TEXT),
         "out_in_pool": sum(1 for node in pool if node.out),
         "pool_size": len(pool),
     }

@@ -42,6 +42,19 @@ BOOT = "0a1b2c3d-1111-2222-3333-444455556666"
 OTHER_BOOT = "ffffffff-1111-2222-3333-444455556666"
 
 
+ALIVE = Reachability(reach=Reach.ALIVE, evidence="a command ran")
+HEALTHY = HostFacts(
+    boot_id=BOOT,
+    gpus_seen=8,
+    memory_mib=1000,
+    cpus=64,
+    clock_offset_ms=0,
+    slurmd_version="25.11.7",
+)
+WORKED = CommandResult(exit_code=0)
+QUIET = CommandResult(exit_code=0, output="kernel: quiet\n")
+
+
 def make_node(**changes: object) -> Node:
     """A healthy idle node with eight GPUs."""
     node = Node(
@@ -219,20 +232,13 @@ class FakeCluster:
 class FakeNodes:
     """`NodeHands` for the one node; every start and restart is listed."""
 
-    verdict: Reachability = Reachability(reach=Reach.ALIVE, evidence="a command ran")
-    facts: HostFacts | None = HostFacts(
-        boot_id=BOOT,
-        gpus_seen=8,
-        memory_mib=1000,
-        cpus=64,
-        clock_offset_ms=0,
-        slurmd_version="25.11.7",
-    )
+    verdict: Reachability = ALIVE
+    facts: HostFacts | None = HEALTHY
     unit: Service = field(default_factory=slurmd)
     after: Service | None = None
     """State after a start or restart."""
-    result: CommandResult = CommandResult(exit_code=0)
-    log: CommandResult = CommandResult(exit_code=0, output="kernel: quiet\n")
+    result: CommandResult = WORKED
+    log: CommandResult = QUIET
     done: list[str] = field(default_factory=list)
 
     def reach(self, node: NodeName) -> Reachability:
