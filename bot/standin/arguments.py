@@ -6,7 +6,10 @@ The methods read them through this; a missing one is Slack's `invalid_arguments`
 import json
 from typing import Any
 
-from bot.standin.world import Payload, SlackError
+from bot.standin.records import (
+    Payload,
+    SlackError,
+)
 
 
 class Arguments:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.standin.world import Payload, SlackError
+from bot.standin.records import (
+    Payload,
+    SlackError,
+)
 
 MESSAGE_BLOCKS = 50
 VIEW_BLOCKS = 100
@@ -138,7 +141,7 @@ def _markdown(block: Payload, path: str) -> Complaints:
     yield from _string(block, "text", path, _Size(most=12_000))
 
 
-def _anything(block: Payload, path: str) -> Complaints:
+def _anything(_block: Payload, _path: str) -> Complaints:
     yield from ()
 
 

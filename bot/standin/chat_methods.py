@@ -8,16 +8,16 @@ from typing import Any
 
 from bot.standin import block_rules
 from bot.standin.arguments import Arguments
-from bot.standin.tickets import ReplyPlace
-from bot.standin.world import (
+from bot.standin.records import (
     BOT_USER,
     Content,
     Conversation,
     Payload,
     SlackError,
     StoredMessage,
-    World,
 )
+from bot.standin.tickets import ReplyPlace
+from bot.standin.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

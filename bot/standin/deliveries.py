@@ -7,7 +7,7 @@ world's lock; times are the world's monotonic seconds.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from bot.standin.world import Payload
+from bot.standin.records import Payload
 
 ACK_SECONDS = 3.0
 """How long Slack waits before it tells the person that the app did not respond."""

@@ -6,7 +6,7 @@ Called by the Web API under the world's lock.
 from dataclasses import dataclass
 
 from bot.standin.arguments import Arguments
-from bot.standin.world import (
+from bot.standin.records import (
     APP_ID,
     BOT_ID,
     BOT_USER,
@@ -15,8 +15,8 @@ from bot.standin.world import (
     Payload,
     SlackError,
     User,
-    World,
 )
+from bot.standin.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class DirectoryMethods:
 
     world: World
 
-    def auth_test(self, args: Arguments) -> Payload:
+    def auth_test(self, _args: Arguments) -> Payload:
         """`auth.test`."""
         return {
             "url": "https://standin.slack.invalid/",
@@ -37,7 +37,7 @@ class DirectoryMethods:
             "is_enterprise_install": False,
         }
 
-    def team_info(self, args: Arguments) -> Payload:
+    def team_info(self, _args: Arguments) -> Payload:
         """`team.info`."""
         return {"team": {"id": HOME_TEAM, "name": "standin", "domain": "standin"}}
 
@@ -59,7 +59,7 @@ class DirectoryMethods:
         """`users.info`."""
         return {"user": self._user(args.text("user")).as_payload()}
 
-    def user_list(self, args: Arguments) -> Payload:
+    def user_list(self, _args: Arguments) -> Payload:
         """`users.list`, in one page."""
         members = [user.as_payload() for user in self.world.users.values()]
         return {"members": members, "response_metadata": {"next_cursor": ""}}

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from bot.standin.arguments import Arguments
 from bot.standin.chat_methods import ChatMethods
-from bot.standin.world import BOT_USER, Content, Payload, SlackError, StoredFile, StoredMessage
+from bot.standin.records import (
+    BOT_USER,
+    Content,
+    Payload,
+    SlackError,
+    StoredFile,
+    StoredMessage,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

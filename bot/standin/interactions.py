@@ -7,16 +7,12 @@ back what the bot acknowledged.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from bot.standin import block_rules
+from bot.standin import block_rules, payloads
 from bot.standin.chat_methods import ChatMethods
 from bot.standin.deliveries import Delivery, Interaction, Kind
-from bot.standin.slash_text import Names, as_sent
-from bot.standin.tickets import ReplyPlace, Tickets
-from bot.standin.view_methods import ViewMethods
-from bot.standin.world import (
+from bot.standin.records import (
     APP_ID,
     BOT_USER,
-    HOME_TEAM,
     Content,
     Conversation,
     Payload,
@@ -24,8 +20,11 @@ from bot.standin.world import (
     StoredMessage,
     StoredView,
     User,
-    World,
 )
+from bot.standin.slash_text import Names, as_sent
+from bot.standin.tickets import ReplyPlace, Tickets
+from bot.standin.view_methods import ViewMethods
+from bot.standin.world import World
 
 TROUBLE = "We had some trouble connecting. Try again?"
 KEPT_DELIVERIES = 20_000
@@ -59,7 +58,7 @@ class Interactions:
             channel = self._enter(user, channel)
             act = self._act(user, channel.id)
             place = ReplyPlace(channel=channel.id, user=user.id, interaction=act.id)
-            payload = self._where(user, channel) | {
+            payload = payloads.where(user, channel) | {
                 "token": "standin",
                 "command": verb,
                 "text": self.sent_text(rest),
@@ -80,7 +79,7 @@ class Interactions:
                 channel=channel.id, user=user.id, interaction=act.id, message_ts=message.ts
             )
             ephemeral = message.visible_to is not None
-            payload = self._actions(act, user, control) | {
+            payload = payloads.actions(act, user, control) | {
                 "container": {
                     "type": "message",
                     "message_ts": message.ts,
@@ -99,7 +98,7 @@ class Interactions:
         """A press on a control of a modal or a home tab."""
         with self.world.changing():
             act = self._act(user, None)
-            payload = self._actions(act, user, control) | {
+            payload = payloads.actions(act, user, control) | {
                 "container": {"type": "view", "view_id": view.id},
                 "view": view.as_payload(),
             }
@@ -111,7 +110,7 @@ class Interactions:
         with self.world.changing():
             view.values = values
             act = self._act(user, None)
-            payload = self._by(user) | {
+            payload = payloads.by(user) | {
                 "type": "view_submission",
                 "trigger_id": act.trigger_id,
                 "response_urls": [],
@@ -127,7 +126,7 @@ class Interactions:
             if not view.body.get("notify_on_close"):
                 return None
             act = self._act(user, None)
-            payload = self._by(user) | {
+            payload = payloads.by(user) | {
                 "type": "view_closed",
                 "is_cleared": False,
                 "view": view.as_payload(),
@@ -139,7 +138,7 @@ class Interactions:
         """Letters typed into an external select; `control` names it and holds the letters."""
         with self.world.changing():
             act = self._act(user, None)
-            payload = self._by(user) | {
+            payload = payloads.by(user) | {
                 "type": "block_suggestion",
                 "block_id": control["block_id"],
                 "action_id": control["action_id"],
@@ -189,26 +188,9 @@ class Interactions:
 
     def _event(self, user: User, channel: Conversation | None, event: Payload) -> Interaction:
         act = self._act(user, None if channel is None else channel.id)
-        authorization = {
-            "enterprise_id": None,
-            "team_id": HOME_TEAM,
-            "user_id": BOT_USER,
-            "is_bot": True,
-            "is_enterprise_install": False,
-        }
-        payload: Payload = {
-            "token": "standin",
-            "type": "event_callback",
-            "event_id": self.world.new_id("Ev"),
-            "event_time": int(float(act.began)),
-            "team_id": user.team_id,
-            "api_app_id": APP_ID,
-            "event": event,
-            "authorizations": [authorization],
-            "is_ext_shared_channel": channel is not None and channel.is_ext_shared,
-        }
-        if event["type"] == "app_rate_limited":
-            payload = {**event, "team_id": HOME_TEAM, "api_app_id": APP_ID, "token": "standin"}
+        shared = channel is not None and channel.is_ext_shared
+        event_id = self.world.new_id("Ev")
+        payload = payloads.event_callback(event, event_id, user, act, is_shared=shared)
         self._deliver(act, Kind.EVENT, payload)
         return act
 
@@ -267,8 +249,7 @@ class Interactions:
     def _consequences(self, delivery: Delivery, payload: Payload) -> None:
         act = delivery.interaction
         kind = delivery.payload.get("type")
-        if delivery.kind is Kind.COMMAND and payload:
-            assert act.channel is not None
+        if delivery.kind is Kind.COMMAND and payload and act.channel is not None:
             place = ReplyPlace(channel=act.channel, user=act.user, interaction=act.id)
             self.chat.answer(place, payload)
         elif kind == "view_submission":
@@ -344,40 +325,3 @@ class Interactions:
     def _response_url(self, place: ReplyPlace) -> str:
         token = self.tickets.new_response_url(place)
         return f"{self.base_url()}/response/{token}"
-
-    def _where(self, user: User, channel: Conversation) -> Payload:
-        name = channel.name
-        if channel.is_private and not channel.is_im:
-            name = "privategroup"
-        return {
-            "team_id": user.team_id,
-            "team_domain": "standin",
-            "channel_id": channel.id,
-            "channel_name": name,
-            "user_id": user.id,
-            "user_name": user.name,
-        }
-
-    def _by(self, user: User) -> Payload:
-        return {
-            "user": {
-                "id": user.id,
-                "username": user.name,
-                "name": user.name,
-                "team_id": user.team_id,
-            },
-            "team": {"id": HOME_TEAM, "domain": "standin"},
-            "enterprise": None,
-            "is_enterprise_install": False,
-            "api_app_id": APP_ID,
-            "token": "standin",
-        }
-
-    def _actions(self, act: Interaction, user: User, control: Payload) -> Payload:
-        pressed = {k: v for k, v in control.items() if k not in {"confirm", "options"}}
-        return self._by(user) | {
-            "type": "block_actions",
-            "trigger_id": act.trigger_id,
-            "state": {"values": {}},
-            "actions": [pressed | {"action_ts": act.began}],
-        }

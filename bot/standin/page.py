@@ -16,7 +16,13 @@ from aiohttp import web
 from bot.standin import page_state
 from bot.standin.interactions import Interactions
 from bot.standin.reading import controls
-from bot.standin.world import Conversation, Payload, SlackError, StoredView, User
+from bot.standin.records import (
+    Conversation,
+    Payload,
+    SlackError,
+    StoredView,
+    User,
+)
 
 PAGE = Path(__file__).with_name("page.html")
 OWN_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})

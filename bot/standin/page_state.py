@@ -4,14 +4,14 @@ Called by `page` under the world's lock; it changes nothing.
 """
 
 from bot.standin.interactions import Interactions
-from bot.standin.world import (
+from bot.standin.records import (
     BOT_USER,
     Conversation,
     Payload,
     StoredMessage,
     User,
-    World,
 )
+from bot.standin.world import World
 
 SHOWN_MESSAGES = 200
 SHOWN_ERRORS = 20

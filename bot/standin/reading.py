@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.standin.world import Content, Payload
+from bot.standin.records import (
+    Content,
+    Payload,
+)
 
 Wanted = str | re.Pattern[str]
 """What to look for: a part of the text, or a pattern."""
@@ -37,6 +40,12 @@ def matches(wanted: Wanted | None, text: str) -> bool:
     if isinstance(wanted, str):
         return wanted in text
     return wanted.search(text) is not None
+
+
+def insist(holds: bool, otherwise: str) -> None:
+    """Fail a test with what was there instead; an `assert` would vanish under `python -O`."""
+    if not holds:
+        raise AssertionError(otherwise)
 
 
 def controls(blocks: list[Payload]) -> Iterator[Payload]:

@@ -18,12 +18,21 @@ from bot.standin.deliveries import RETRY_AFTER, Delivery
 from bot.standin.faults import Fault, FaultKind, Faults
 from bot.standin.interactions import Interactions
 from bot.standin.page import Page, Panel
+from bot.standin.places import Channel, Person
+from bot.standin.reading import insist
+from bot.standin.records import (
+    BOT_USER,
+    Conversation,
+    Payload,
+    User,
+    UserGroup,
+)
 from bot.standin.sockets import SocketMode, abort
 from bot.standin.tickets import Tickets
 from bot.standin.view_methods import ViewMethods
-from bot.standin.vocabulary import Channel, Message, Person
+from bot.standin.vocabulary import Message
 from bot.standin.web_api import APP_TOKEN, BOT_TOKEN, Call, WebApi
-from bot.standin.world import BOT_USER, Conversation, Payload, User, UserGroup, World
+from bot.standin.world import World
 from config.clock import Clock
 
 HOST = "127.0.0.1"
@@ -155,15 +164,14 @@ class SlackStandIn:
         self._page.mount(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        await self._listen()
+        await self._listen(self._runner)
 
-    async def _listen(self) -> None:
-        assert self._runner is not None
+    async def _listen(self, runner: web.AppRunner) -> None:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, self._port))
         self._port = listener.getsockname()[1]
-        self._site = web.SockSite(self._runner, listener)
+        self._site = web.SockSite(runner, listener)
         await self._site.start()
 
     async def _shut(self) -> None:
@@ -177,15 +185,19 @@ class SlackStandIn:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
 
-    async def _vanish(self) -> None:
-        assert self._runner is not None
+    async def _vanish(self, runner: web.AppRunner) -> None:
         if self._site is not None:
             await self._site.stop()
             self._site = None
-        server = self._runner.server
+        server = runner.server
         for connection in () if server is None else tuple(server.connections):
             if isinstance(connection.transport, asyncio.Transport):
                 abort(connection.transport)
+
+    def _started(self) -> web.AppRunner:
+        if self._runner is None:
+            raise RuntimeError("the stand-in was not started; call start() first")
+        return self._runner
 
     # What a test or the sandbox arranges.
 
@@ -264,7 +276,7 @@ class SlackStandIn:
 
     def wait_until(self, predicate: Callable[[], bool], within: float = 5.0) -> None:
         """Wait for a fact about the state; an AssertionError when it does not come true."""
-        assert self.world.wait_for(predicate, within), f"did not come true within {within} s"
+        insist(self.world.wait_for(predicate, within), f"did not come true within {within} s")
 
     def wait_for_bot(self, sockets: int = 1, within: float = 10.0) -> None:
         """Wait until the bot has that many sockets open that are not about to be refreshed."""
@@ -272,7 +284,7 @@ class SlackStandIn:
         def open_sockets() -> bool:
             return sum(not c.leaving for c in self.sockets.connections) >= sockets
 
-        assert self.world.wait_for(open_sockets, within), "the bot opened no socket"
+        insist(self.world.wait_for(open_sockets, within), "the bot opened no socket")
 
     # What goes wrong.
 
@@ -319,8 +331,8 @@ class SlackStandIn:
 
     def go_down(self) -> None:
         """Refuse every connection and break those that are open; what stands in Slack stays."""
-        self._await(self._vanish())
+        self._await(self._vanish(self._started()))
 
     def come_up(self) -> None:
         """Listen again, on the same port."""
-        self._await(self._listen())
+        self._await(self._listen(self._started()))

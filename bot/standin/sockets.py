@@ -16,8 +16,11 @@ from aiohttp import WSMsgType, web
 from bot.standin.deliveries import ACK_SECONDS, RETRY_AFTER, Delivery, Kind
 from bot.standin.faults import Faults
 from bot.standin.interactions import Interactions
+from bot.standin.records import (
+    APP_ID,
+    Payload,
+)
 from bot.standin.tickets import Tickets
-from bot.standin.world import APP_ID, Payload
 
 MOST_CONNECTIONS = 10
 """Slack's limit per app; one more is told `too_many_websockets`."""

@@ -6,7 +6,8 @@ The interactions issue them, the Web API redeems them. Times come from the injec
 import itertools
 from dataclasses import dataclass
 
-from bot.standin.world import SlackError, World
+from bot.standin.records import SlackError
+from bot.standin.world import World
 
 TRIGGER_SECONDS = 3.0
 RESPONSE_URL_SECONDS = 30 * 60.0

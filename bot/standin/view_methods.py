@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 
 from bot.standin import block_rules
 from bot.standin.arguments import Arguments
+from bot.standin.records import (
+    Payload,
+    SlackError,
+    StoredView,
+)
 from bot.standin.tickets import Tickets
-from bot.standin.world import Payload, SlackError, StoredView, World
+from bot.standin.world import World
 
 STACK = 3
 

@@ -1,4 +1,4 @@
-"""The words in which tests speak with the stand-in: people, channels, messages, commands.
+"""The words in which tests speak with the stand-in: messages, commands, views.
 
 Every wait is a wait on the world's condition with a deadline; what does not come in time is an
 AssertionError that tells what was there instead. Nothing here changes the state but through
@@ -6,15 +6,14 @@ AssertionError that tells what was there instead. Nothing here changes the state
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.standin import reading
 from bot.standin.deliveries import ACK_SECONDS, Interaction
 from bot.standin.interactions import Interactions
-from bot.standin.reading import Wanted
-from bot.standin.world import (
+from bot.standin.reading import Wanted, insist
+from bot.standin.records import (
     Content,
-    Conversation,
     Payload,
     StoredMessage,
     StoredView,
@@ -99,7 +98,7 @@ class Message:
     def click(self, words: str, by: str, *, revision: int = -1) -> "Command":
         """Press a control as the person `by`; an older `revision` makes it a stale click."""
         control = reading.button(list(self.revisions[revision].blocks), words)
-        person = _user(self.place, by)
+        person = user_named(self.place, by)
         return Command(place=self.place, interaction=self.place.click(person, self.stored, control))
 
     def thread(self) -> tuple["Message", ...]:
@@ -114,7 +113,7 @@ class Message:
 
     def expect_reply(self, text: Wanted | None = None, within: float = PATIENCE) -> "Message":
         """Wait for a reply in the thread that shows `text`."""
-        return _expect(self.place, self.thread, text, within)
+        return expect(self.place, self.thread, text, within)
 
     def expect_update(self, text: Wanted | None = None, within: float = PATIENCE) -> "Message":
         """Wait until this message has been edited and its newest version shows `text`."""
@@ -131,7 +130,8 @@ class Message:
 
     def expect_deleted(self, within: float = PATIENCE) -> None:
         """Wait until it is gone."""
-        assert self.place.world.wait_for(lambda: self.deleted, within), f"still there: {self.seen}"
+        gone = self.place.world.wait_for(lambda: self.deleted, within)
+        insist(gone, f"still there: {self.seen}")
 
     def remove(self) -> None:
         """Delete it, as a person or an admin of the workspace would."""
@@ -201,7 +201,8 @@ class Command:
         """The error that Slack showed the person; an AssertionError when there is none."""
         act = self.interaction
         self.place.world.wait_for(lambda: act.error is not None, within)
-        assert act.error is not None, f"no error; acknowledged with {act.ack}"
+        if act.error is None:
+            raise AssertionError(f"no error; acknowledged with {act.ack}")
         return act.error
 
     def ephemerals(self) -> tuple[Message, ...]:
@@ -223,175 +224,28 @@ class Command:
 
     def expect_ephemeral(self, text: Wanted | None = None, within: float = PATIENCE) -> Message:
         """Wait until this person alone is shown `text`."""
-        return _expect(self.place, self.ephemerals, text, within)
+        return expect(self.place, self.ephemerals, text, within)
 
     def view(self, within: float = PATIENCE) -> View:
         """Wait for a modal on the person's screen."""
-        return Person(place=self.place, id=self.interaction.user).view(within=within)
+        return top_view(self.place, self.interaction.user, within)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
-    """A channel or a direct message."""
-
-    place: Interactions
-    id: str
-
-    @property
-    def stored(self) -> Conversation:
-        """Its state now."""
-        return self.place.world.channels[self.id]
-
-    def messages(self) -> tuple[Message, ...]:
-        """What stands in it, oldest first, without threads."""
-        with self.place.world.condition:
-            return tuple(
-                Message(place=self.place, stored=m)
-                for m in self.place.world.in_channel(self.id)
-                if m.thread_ts in (None, m.ts) or m.broadcast
-            )
-
-    def expect(self, text: Wanted | None = None, within: float = PATIENCE) -> Message:
-        """Wait for a message that shows `text`; the newest one if there are several."""
-        return _expect(self.place, self.messages, text, within)
-
-    def archive(self) -> None:
-        """Archive it."""
-        self._change(is_archived=True)
-
-    def share(self) -> None:
-        """Share it with another workspace (Slack Connect)."""
-        self._change(is_ext_shared=True)
-
-    def _change(self, **changes: bool) -> None:
-        world = self.place.world
-        with world.changing():
-            found = world.channels[self.id]
-            world.channels[self.id] = Conversation(
-                id=found.id,
-                name=found.name,
-                members=found.members,
-                is_private=found.is_private,
-                is_im=found.is_im,
-                is_archived=changes.get("is_archived", found.is_archived),
-                is_ext_shared=changes.get("is_ext_shared", found.is_ext_shared),
-            )
-
-    def invite(self, *users: str) -> None:
-        """Make these people (or the bot, by its name) members."""
-        with self.place.world.changing():
-            for name in users:
-                self.place.world.join(self.id, _user(self.place, name).id)
-
-    def remove(self, *users: str) -> None:
-        """End the membership of these people (or of the bot, by its name)."""
-        with self.place.world.changing():
-            for name in users:
-                self.place.world.leave(self.id, _user(self.place, name).id)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """Somebody who uses Slack."""
-
-    place: Interactions
-    id: str
-
-    @property
-    def user(self) -> User:
-        """The account as it is now."""
-        return self.place.world.users[self.id]
-
-    def command(self, channel: str, text: str) -> Command:
-        """Type a slash command, e.g. `command("#ops", "/ops status")`."""
-        act = self.place.command(self.user, _channel(self.place, channel), text)
-        return Command(place=self.place, interaction=act)
-
-    def command_to_bot(self, text: str) -> Command:
-        """Type a slash command in the direct message with the bot."""
-        with self.place.world.changing():
-            direct = self.place.world.direct(self.id)
-        return Command(place=self.place, interaction=self.place.command(self.user, direct, text))
-
-    def say(self, channel: str, text: str, thread: Message | None = None) -> Message:
-        """Write a message; `@ops-bot` in it mentions the bot."""
-        ts = None if thread is None else thread.ts
-        stored = self.place.say(self.user, _channel(self.place, channel), text, ts)
-        return Message(place=self.place, stored=stored)
-
-    def tell_bot(self, text: str) -> Message:
-        """Write a direct message to the bot."""
-        with self.place.world.changing():
-            direct = self.place.world.direct(self.id)
-        return Message(place=self.place, stored=self.place.say(self.user, direct, text))
-
-    @property
-    def direct(self) -> Channel:
-        """The direct message with the bot."""
-        with self.place.world.changing():
-            return Channel(place=self.place, id=self.place.world.direct(self.id).id)
-
-    def open_home(self) -> None:
-        """Look at the bot's home tab."""
-        event: Payload = {"type": "app_home_opened", "user": self.id, "tab": "home"}
-        self.place.event(self.user, event)
-
-    def home(self, within: float = PATIENCE) -> View:
-        """Wait for the home tab that the bot publishes for this person."""
-        world = self.place.world
-        assert world.wait_for(lambda: self.id in world.homes, within), "no home tab was published"
-        return View(place=self.place, stored=world.views[world.homes[self.id]])
-
-    def view(self, within: float = PATIENCE) -> View:
-        """Wait for a modal on the screen: the topmost one."""
-        world = self.place.world
-        assert world.wait_for(lambda: bool(world.stacks.get(self.id)), within), "no modal is open"
-        with world.condition:
-            return View(place=self.place, stored=world.views[world.stacks[self.id][-1]])
-
-    @property
-    def views(self) -> tuple[View, ...]:
-        """The modals on the screen, the topmost last."""
-        with self.place.world.condition:
-            names = self.place.world.stacks.get(self.id, [])
-            return tuple(View(place=self.place, stored=self.place.world.views[n]) for n in names)
-
-    def deactivate(self) -> None:
-        """Deactivate the account."""
-        self._change(replace(self.user, deleted=True))
-
-    def make_guest(self) -> None:
-        """Turn the account into a guest's."""
-        self._change(replace(self.user, is_restricted=True))
-
-    def rename(self, name: str) -> None:
-        """Give the account another name."""
-        self._change(replace(self.user, name=name))
-
-    def _change(self, user: User) -> None:
-        with self.place.world.changing():
-            self.place.world.users[self.id] = user
-        self.place.event(user, {"type": "user_change", "user": user.as_payload()})
-
-
-def _user(place: Interactions, name: str) -> User:
+def user_named(place: Interactions, name: str) -> User:
+    """The account of that name or id."""
     user = place.world.user_named(name) or place.world.users.get(name)
-    assert user is not None, f"nobody here is called {name!r}; make them with person({name!r})"
+    if user is None:
+        raise AssertionError(f"nobody here is called {name!r}; make them with person({name!r})")
     return user
 
 
-def _channel(place: Interactions, name: str) -> Conversation:
-    channel = place.world.channel_named(name)
-    assert channel is not None, f"there is no channel {name}; make it with channel({name!r})"
-    return channel
-
-
-def _expect(
+def expect(
     place: Interactions,
     look: Callable[[], tuple[Message, ...]],
     text: Wanted | None,
     within: float,
 ) -> Message:
+    """Wait until `look` finds a message that shows `text`; the newest one if there are several."""
     found: list[Message] = []
 
     def there() -> bool:
@@ -402,3 +256,11 @@ def _expect(
         shown = "\n---\n".join(m.seen for m in look()) or "(nothing)"
         raise AssertionError(f"no message with {text!r} within {within} s; there is:\n{shown}")
     return found[-1]
+
+
+def top_view(place: Interactions, user: str, within: float) -> View:
+    """Wait for a modal on the screen of `user`: the topmost one."""
+    world = place.world
+    insist(world.wait_for(lambda: bool(world.stacks.get(user)), within), "no modal is open")
+    with world.condition:
+        return View(place=place, stored=world.views[world.stacks[user][-1]])

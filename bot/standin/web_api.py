@@ -17,13 +17,17 @@ from bot.standin.directory_methods import DirectoryMethods
 from bot.standin.faults import Fault, FaultKind, Faults
 from bot.standin.file_methods import FileMethods
 from bot.standin.rates import PER_CHANNEL, TIERS, Buckets
+from bot.standin.records import (
+    Payload,
+    SlackError,
+)
 from bot.standin.sockets import abort
 from bot.standin.tickets import Tickets
 from bot.standin.view_methods import ViewMethods
-from bot.standin.world import Payload, SlackError, World
+from bot.standin.world import World
 
-BOT_TOKEN = "xoxb-standin-bot"
-APP_TOKEN = "xapp-standin-app"
+BOT_TOKEN = "xoxb-standin-bot"  # noqa: S105 opens nothing but this stand-in
+APP_TOKEN = "xapp-standin-app"  # noqa: S105 as above
 KEPT_CALLS = 20_000
 
 
@@ -116,7 +120,7 @@ class WebApi:
     def _upload_url(self, args: Arguments) -> Payload:
         return self._files.upload_url(args, f"{self.base_url()}/upload/")
 
-    def _open_connection(self, args: Arguments) -> Payload:
+    def _open_connection(self, _args: Arguments) -> Payload:
         host = self.base_url().removeprefix("http://")
         return {"url": f"ws://{host}/link/?ticket={self.tickets.new_link()}"}
 
@@ -251,5 +255,5 @@ async def _arguments(request: web.Request) -> Payload:
     if request.content_type == "application/json":
         values |= dict(await request.json()) if request.can_read_body else {}
     else:
-        values |= {key: value for key, value in (await request.post()).items()}
+        values |= dict(await request.post())
     return values

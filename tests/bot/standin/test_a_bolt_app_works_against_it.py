@@ -34,7 +34,7 @@ def test_a_click_updates_the_message_and_keeps_its_old_version(
     message = slack.channel("#ops").expect("waiting")
     message.click("Approve", by="bob").ack()
     message.expect_update(f"approved by <@{slack.person('bob').id}>")
-    assert [version.text for version in message.revisions][0] == "Run 1 waiting"
+    assert message.revisions[0].text == "Run 1 waiting"
     assert message.buttons == ()
 
 

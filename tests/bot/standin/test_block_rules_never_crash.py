@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.standin import block_rules
 from bot.standin.rates import Buckets, Rate
-from bot.standin.world import SlackError
+from bot.standin.records import SlackError
 
 KEYS = st.sampled_from(
     "type text fields elements accessory element block_id action_id value url style confirm"

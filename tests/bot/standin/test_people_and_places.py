@@ -4,8 +4,8 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.standin.records import SlackError
 from bot.standin.server import SlackStandIn
-from bot.standin.world import SlackError
 from tests.bot.standin.conftest import Bot
 
 
