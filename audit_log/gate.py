@@ -78,6 +78,12 @@ class Gate:
             self._os_user(question.actor.id),
         )
 
+    def anywhere(self, actor: Actor, permission: Permission) -> bool:
+        """Whether any role of the actor grants this somewhere: for help, never for a decision."""
+        roles = self._roles()
+        held = (roles[name] for name in actor.roles if name in roles)
+        return any(permission in grant.permissions for role in held for grant in role.grants)
+
     def check(self, question: Question) -> Decision:
         """The decision; a refusal is durable (or counted) when this returns."""
         decision = self.decide(question)

@@ -215,7 +215,9 @@ class Engine:
         autonomy = self._autonomy(frame, cause)
         if move.at and autonomy is Autonomy.ACT:
             autonomy = Autonomy.PROPOSE  # an `approve:` step always asks
-        self._journal.plan(run.id, plan, move.at, needed(plan, autonomy, self._parts.policy.site.limits))
+        self._journal.plan(
+            run.id, plan, move.at, needed(plan, autonomy, self._parts.policy.site.limits)
+        )
         return None
 
     def _autonomy(self, frame: Frame, cause: str) -> Autonomy:

@@ -21,7 +21,7 @@ from runbooks.parts import Parts
 from runbooks.plan import Plan, PlannedStep
 from runbooks.planner import diagnosis_of
 from runbooks.projection import decode
-from runbooks.run import Run
+from runbooks.run import Run, run_nodes
 
 EMPTY_PLAN = Plan(steps=(), locks=(), pinned={})
 
@@ -56,7 +56,7 @@ class Frames:
             definition=definition,
             runbook=runbook,
             specs=self._parts.specs,
-            outputs={key: self._value(step.output) for key, step in run.steps.items()},
+            outputs={key: self.value(step.output) for key, step in run.steps.items()},
             plan_keys=frozenset(keys),
             plan_ready=bool(ready),
             locked=bool(line[-1].locks) or not self._locks(line),
@@ -123,7 +123,8 @@ class Frames:
         value: JsonMap = json.loads(self._parts.artefacts.get(artefact))
         return value
 
-    def _value(self, output: JsonMap) -> JsonMap:
+    def value(self, output: JsonMap) -> JsonMap:
+        """An output itself, read from its artefact where it was too large for the ledger."""
         artefact = output.get("artefact")
         if isinstance(artefact, str) and len(output) == 1:
             return self._output(artefact)
@@ -200,18 +201,6 @@ class Frames:
         """Nodes of each partition, for locks on partitions."""
         snapshot = self._parts.clusters[cluster].snapshot()
         return {partition.name: partition.nodes for partition in snapshot.partitions}
-
-
-def run_nodes(run: Run) -> tuple[NodeName, ...]:
-    """Nodes among the parameters of a run (`node`, `nodes`)."""
-    found: list[NodeName] = []
-    for name in ("node", "nodes"):
-        value = run.parameters.get(name)
-        if isinstance(value, str):
-            found.append(NodeName(value))
-        elif isinstance(value, list | tuple):
-            found.extend(NodeName(str(entry)) for entry in value)
-    return tuple(dict.fromkeys(found))
 
 
 def _prefix(planner: Run, line: tuple[Run, ...]) -> str:

@@ -17,7 +17,7 @@ from config.actors import ENGINE
 from config.clock import from_microseconds, microseconds
 from config.ids import ClusterName, PlanHash, RunId
 from config.json_values import JsonMap
-from config.node_names import NodeName
+from config.node_names import NodeName, fold
 from runbooks.machine import Move, RunState
 from runbooks.next_step import Place
 from runbooks.parts import Parts
@@ -25,7 +25,7 @@ from runbooks.plan import Plan
 from runbooks.policy import Pool
 from runbooks.projection import load
 from runbooks.rails import Needed, over_budget, over_hourly
-from runbooks.run import Run, StepState
+from runbooks.run import Run, StepState, run_nodes
 
 LARGEST_INLINE = 4096
 """Bytes of an output that go into the record itself; a larger one is an artefact (design 4)."""
@@ -450,19 +450,12 @@ def _event(kind: EventKind, run: Run, data: JsonMap, place: Place | None = None)
 def page_event(run: Run, why: str, instance: str, limit: str = "") -> Event:
     """The intent to page about this run; the worker sends it and records what became of it."""
     key = f"nodewarden/{instance}/{run.id}" + (f"/{limit}" if limit else "")
-    where = ", ".join(sorted(str(value) for value in _nodes(run)))
+    where = fold(run_nodes(run))
     summary = f"{run.id} {run.runbook} {where}: {why}"[:200]
     details = json.dumps({"run": run.id, "cluster": run.cluster, "why": why[:1000]})
     return _event(
         EventKind.PAGE_INTENDED, run, {"key": key, "summary": summary, "details": details}
     )
-
-
-def _nodes(run: Run) -> set[str]:
-    value = run.parameters.get("node", run.parameters.get("nodes"))
-    if isinstance(value, str):
-        return {value}
-    return {str(entry) for entry in value} if isinstance(value, list | tuple) else set()
 
 
 def next_run_id(transaction: Transaction) -> RunId:

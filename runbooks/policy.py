@@ -1,6 +1,6 @@
 """The site's policy as the engine uses it: values that `bot.wiring` makes from the settings. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from config.ids import ClusterName
@@ -29,7 +29,8 @@ class Policy:
     """Limits, approvals and autonomy, as the settings give them."""
     protected: Mapping[ClusterName, frozenset[NodeName]]
     """Hosts that no runbook acts on."""
-    pools: Mapping[ClusterName, tuple[Pool, ...]]
+    pool_of: Callable[[ClusterName, NodeName], Pool | None]
+    """The pool that counts a node, None where none does."""
 
     def autonomy_of(
         self, runbook: str, cause: str, told: str, *, asked_by_person: bool
@@ -40,10 +41,3 @@ class Policy:
         """
         level = self.site.autonomy.level(runbook, cause or None, asked_by_person=asked_by_person)
         return min(level, Autonomy(told), key=list(Autonomy).index) if told else level
-
-    def pool_of(self, cluster: ClusterName, node: NodeName) -> Pool | None:
-        """The pool that counts this node, None where no pool does."""
-        for pool in self.pools.get(cluster, ()):
-            if node in pool.nodes:
-                return pool
-        return None

@@ -98,8 +98,7 @@ def over_hourly(most: int, in_last_hour: int, scope: str) -> str:
     if in_last_hour < most:
         return ""
     return (
-        f"{in_last_hour} actions that can end a job in the last hour {scope}, "
-        f"the limit is {most}"
+        f"{in_last_hour} actions that can end a job in the last hour {scope}, the limit is {most}"
     )
 
 

@@ -160,6 +160,18 @@ def step_key(step: StepId, node: NodeName | None, spread: bool) -> str:
     return f"{step}@{node}" if spread and node else step
 
 
+def run_nodes(run: Run) -> tuple[NodeName, ...]:
+    """Nodes among the parameters of a run (`node`, `nodes`)."""
+    found: list[NodeName] = []
+    for name in ("node", "nodes"):
+        value = run.parameters.get(name)
+        if isinstance(value, str):
+            found.append(NodeName(value))
+        elif isinstance(value, list | tuple):
+            found.extend(NodeName(str(entry)) for entry in value)
+    return tuple(dict.fromkeys(found))
+
+
 def requested(record: Record) -> Run:
     """The run that a `run.requested` record begins."""
     data = _data(record)

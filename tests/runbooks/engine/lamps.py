@@ -254,7 +254,9 @@ class Bench:
         )
         site = {"autonomy": {"default": "act", "rules": []}, **policy}
         self.policy = Policy(
-            site=SitePolicy.model_validate(site), protected={}, pools={CLUSTER: (pool,)}
+            site=SitePolicy.model_validate(site),
+            protected={},
+            pool_of=lambda _cluster, node: pool if node in pool.nodes else None,
         )
         self.open()
 

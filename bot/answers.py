@@ -1,0 +1,350 @@
+"""Everything the desk can answer without changing anything.
+
+Called by `bot.desk` after the permission check. Reads projections, the last snapshots and, for
+`node` and `plan`, the cluster itself.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from actions.contract import Call, Done, Failed, Refusal, Unreadable
+from audit_log.gate import Gate, Question
+from bot.audit_answers import AuditAnswers
+from bot.commands import VERBS, Verb, VerbSpec
+from bot.identities import Identities
+from bot.inventory import Inventory
+from bot.phrases import Command, Misread
+from bot.replies import Reply, done
+from config.actors import Actor, Door
+from config.clock import from_microseconds
+from config.ids import ClusterName, RunId, StepId
+from config.json_values import Json, JsonMap
+from config.node_names import NodeName, NodeSet, fold
+from config.permissions import Allowed, Permission
+from runbooks.cards import Cards
+from runbooks.definition import Definition
+from runbooks.explain import Card, card
+from runbooks.journal import Journal
+from runbooks.machine import RunState
+from runbooks.parts import Parts
+from runbooks.rehearsal import Rehearsal
+from runbooks.requests import CannotDo, RunRequest
+from runbooks.run import Run, run_nodes
+
+MOST_ROWS = 40
+"""Rows of a list; more are counted, not shown."""
+
+
+class Answers:
+    """The reading half of the desk."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        gate: Gate,
+        identities: Identities,
+        inventory: Inventory,
+        examine: Callable[[], Reply],
+    ) -> None:
+        """Over the parts of the bot; `examine` is the doctor."""
+        self._parts = parts
+        self._gate = gate
+        self._identities = identities
+        self._inventory = inventory
+        self._rehearsal = Rehearsal(parts)
+        self._cards = Cards(parts, identities.name)
+        self._audit = AuditAnswers(parts, identities)
+        self.wake: Callable[[], None] = lambda: None
+        """Set by wiring: tells the worker to look at everything now."""
+        self._verbs: Mapping[Verb, Callable[[Actor, Door, Command], Reply]] = {
+            Verb.STATUS: self._status,
+            Verb.LIST: self._list,
+            Verb.NODE: self._node,
+            Verb.AUDIT: lambda _actor, _door, command: self._audit.answer(command),
+            Verb.WHOAMI: self._whoami,
+            Verb.CAN: self._can,
+            Verb.DOCTOR: lambda _actor, _door, _command: examine(),
+            Verb.HELP: self._help,
+        }
+
+    def answer(self, actor: Actor, door: Door, command: Command) -> Reply:
+        """The answer to a question."""
+        return self._verbs[command.verb](actor, door, command)
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def run(self, text: str) -> Run:
+        """The run of this id (`run-12` or `12`). Raises CannotDo."""
+        name = f"run-{text}" if text.isdecimal() else text
+        run = self._cards.run(RunId(name))
+        if run is None:
+            raise CannotDo(f"there is no run {text!r}; `list runs` shows the open ones")
+        return run
+
+    def nodes(self, run: Run) -> tuple[NodeName, ...]:
+        """Nodes of a run."""
+        return run_nodes(run)
+
+    def card(self, run: RunId) -> Card | None:
+        """The card of a run as it is now."""
+        return self._cards.card(run)
+
+    def _status(self, actor: Actor, door: Door, command: Command) -> Reply:
+        if not command.words:
+            return self._overview()
+        word = command.words[0]
+        if word.startswith("run-") or word.isdecimal():
+            run = self.run(word)
+            shown = self._cards.card(run.id)
+            if shown is not None:
+                lines = (shown.title, *shown.lines, *shown.steps)
+                return done(*lines, data=self._cards.as_json(run), run=run.id)
+        return self._node(actor, door, command)
+
+    def _overview(self) -> Reply:
+        lines = []
+        halted = self._parts.halt.reason()
+        if halted is not None:
+            lines.append(f"HALTED: {halted or 'no reason given'}; `halt --clear` resumes")
+        lines.extend(f"LIMIT {name}: {why}" for name, why in self._latches())
+        for name in self._inventory.clusters():
+            snapshot = self._inventory.snapshot(name)
+            if snapshot is None:
+                lines.append(f"{name}: no answer yet")
+                continue
+            out = [node.name for node in snapshot.nodes.values() if node.out]
+            running = sum(1 for job in snapshot.jobs if job.state == "RUNNING")
+            where = f" ({fold(out)})" if out else ""
+            lines.append(
+                f"{name}: {len(snapshot.nodes)} nodes, {len(out)} out{where}, {running} jobs run"
+            )
+        runs = self._open_runs()
+        lines.extend(self._one_line(run) for run in runs[:MOST_ROWS])
+        if not runs:
+            lines.append("no run is open")
+        data: JsonMap = {"halted": halted, "runs": [self._row(run) for run in runs]}
+        return done(*lines, data=data)
+
+    def under_way(self) -> tuple[str, ...]:
+        """Effects that began before a halt, and until when they may still happen."""
+        lines = []
+        for run in self._open_runs():
+            key = run.intended
+            if key is not None:
+                step = run.steps[key]
+                where = f" on {step.node}" if step.node else ""
+                until = f"{step.expires_at:%H:%M:%S} UTC" if step.expires_at else "soon"
+                lines.append(f"under way: {run.id} {key}{where} ({step.action}), ends by {until}")
+        return tuple(lines)
+
+    def _open_runs(self) -> list[Run]:
+        return self._cards.runs("open = 1")
+
+    def _one_line(self, run: Run) -> str:
+        asker = self._identities.name(run.requested_by)
+        where = fold(run_nodes(run))
+        why = f": {run.why}" if run.why else ""
+        return f"{run.id} {run.runbook} {where} {run.state} (asked by {asker}){why}"
+
+    def _row(self, run: Run) -> JsonMap:
+        return {
+            "run": run.id,
+            "runbook": run.runbook,
+            "nodes": list(run_nodes(run)),
+            "state": run.state.value,
+            "why": run.why,
+        }
+
+    def _latches(self) -> list[tuple[str, str]]:
+        rows = self._parts.ledger.query("SELECT name, why FROM latches ORDER BY name")
+        return [(str(name), str(why)) for name, why in rows]
+
+    # -- lists --------------------------------------------------------------------------------
+
+    def _list(self, actor: Actor, door: Door, command: Command) -> Reply:
+        what = command.words[0] if command.words else "runs"
+        lists: Mapping[str, Callable[[bool], list[str]]] = {
+            "runs": self._list_runs,
+            "approvals": lambda _all: self._list_where("state = 'awaiting_approval'"),
+            "runbooks": self._list_runbooks,
+            "marks": self._list_marks,
+            "limits": lambda _all: [f"{name}: {why}" for name, why in self._latches()],
+            "hands-off": self._list_hands_off,
+        }
+        found = lists.get(what)
+        if found is None:
+            near = difflib.get_close_matches(what, list(lists), n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise Misread(f"cannot list {what!r}{hint} Usage: {VERBS[Verb.LIST].usage}")
+        rows = found("all" in command.flags)
+        more = (f"… and {len(rows) - MOST_ROWS} more",) if len(rows) > MOST_ROWS else ()
+        shown = rows[:MOST_ROWS] or [f"no {what}"]
+        return done(*shown, *more, data={what: list(rows)})
+
+    def _list_runs(self, everything: bool) -> list[str]:
+        return self._list_where("1 = 1" if everything else "open = 1")
+
+    def _list_where(self, condition: str) -> list[str]:
+        return [self._one_line(run) for run in reversed(self._cards.runs(condition))]
+
+    def _list_runbooks(self, _all: bool) -> list[str]:
+        lines = []
+        for name in self._parts.library.names():
+            book = self._parts.library.definition(name).runbook
+            given = " ".join(parameter.name.upper() for parameter in book.parameters)
+            lines.append(f"{name} v{book.version} {given}: {book.title} ({book.permission})")
+        return lines
+
+    def _list_marks(self, _all: bool) -> list[str]:
+        rows = self._parts.ledger.query(
+            "SELECT cluster, node, kind, run, at_us FROM marks ORDER BY cluster, node"
+        )
+        return [
+            f"{cluster}/{node} {kind} by {run} since {from_microseconds(at):%Y-%m-%d %H:%M} UTC"
+            for cluster, node, kind, run, at in rows
+        ]
+
+    def _list_hands_off(self, _all: bool) -> list[str]:
+        rows = self._parts.ledger.query(
+            "SELECT cluster, node, why, at_us FROM hands_off ORDER BY cluster, node"
+        )
+        return [
+            f"{cluster}/{node} since {from_microseconds(at):%Y-%m-%d %H:%M} UTC: {why}"
+            for cluster, node, why, at in rows
+        ]
+
+    # -- plans and nodes ----------------------------------------------------------------------
+
+    def plan(self, asked: RunRequest, definition: Definition) -> Reply:
+        """What this run would do now."""
+        run = Run(
+            id=RunId("run-0"),
+            runbook=asked.runbook,
+            version=definition.runbook.version,
+            title=definition.runbook.title,
+            definition=definition.digest,
+            cluster=asked.cluster,
+            parameters=dict(asked.parameters),
+            requested_by=asked.actor.id,
+            roles=tuple(sorted(asked.actor.roles)),
+            door=asked.door.value,
+            reason=asked.reason,
+            requested_at=self._parts.clock.now().wall,
+            state=RunState.RUNNING,
+        )
+        played = self._rehearsal.play(run, definition)
+        told = self._cards.told(played.plan, played.outputs)
+        shown = card(played.run, told)
+        lines = [line for line in shown.lines if not line.startswith("Looking")]
+        for step in played.plan.steps:
+            may = "would" if step.certain else "may"
+            where = f" on {step.node}" if step.node else ""
+            lines.append(f"{may} {step.action.partition('@')[0]}{where}: {step.why or 'later'}")
+        lines.extend(
+            f"ends job {loss.job} ({loss.user}, {loss.gpus} GPUs): {loss.why}"
+            for loss in played.plan.jobs_end
+        )
+        persons = played.needed.persons
+        needs = f"needs {persons} to agree" if persons else "needs nobody to agree"
+        lines.append(f"{needs}: {played.needed.why}; nothing was changed")
+        return done(*lines, data={"plan": played.plan.to_json(), "ends": played.ends})
+
+    def _node(self, actor: Actor, door: Door, command: Command) -> Reply:
+        cluster, nodes = self._inventory.resolve(command.words[0], command.options.get("cluster"))
+        if len(nodes) != 1:
+            raise CannotDo(f"one node at a time, {nodes} are {len(nodes)}")
+        facts = self._observe(cluster, nodes.names[0])
+        lines = [
+            f"{key}: {_plain(value)}" for key, value in facts.items() if value not in (None, "")
+        ]
+        return done(f"{nodes} on {cluster}", *lines, data=facts)
+
+    def _observe(self, cluster: ClusterName, node: NodeName) -> JsonMap:
+        """The facts of `node.observe`, asked now. Raises CannotDo when nothing answers."""
+        call = Call(
+            run=RunId("run-0"),
+            step=StepId("node"),
+            attempt=0,
+            instance=self._parts.ledger.instance,
+            cluster=cluster,
+            node=node,
+            arguments={"node": node},
+            cause="",
+            marks=Journal(self._parts).marks(cluster, node),
+            now=self._parts.clock.now().wall,
+        )
+        try:
+            outcome = self._parts.registry["node.observe"].do(call)
+        except (Unreadable, Refusal) as problem:
+            raise CannotDo(f"{node} cannot be read: {problem}") from problem
+        if isinstance(outcome, Done):
+            return outcome.output
+        why = outcome.error if isinstance(outcome, Failed) else outcome.why
+        raise CannotDo(f"{node} cannot be read: {why}")
+
+    # -- people -------------------------------------------------------------------------------
+
+    def _whoami(self, actor: Actor, door: Door, _command: Command) -> Reply:
+        roles = ", ".join(sorted(actor.roles)) or "no role"
+        shared = "; a shared account, it cannot approve" if actor.shared else ""
+        line = f"you are {actor.name} ({actor.id}) at the {door} door, with {roles}{shared}"
+        data: JsonMap = {"name": actor.name, "id": actor.id, "roles": sorted(actor.roles)}
+        return done(line, data=data)
+
+    def _can(self, actor: Actor, door: Door, command: Command) -> Reply:
+        who, what = command.words[0].lstrip("@"), command.words[1]
+        person = self._person(who)
+        try:
+            permission = Permission(what)
+        except ValueError as problem:
+            near = difflib.get_close_matches(what, [one.value for one in Permission], n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            raise Misread(f"there is no permission {what!r}{hint}") from problem
+        cluster, nodes = None, NodeSet()
+        if len(command.words) > 2:
+            cluster, nodes = self._inventory.resolve(
+                command.words[2], command.options.get("cluster")
+            )
+        target = self._inventory.target(cluster or self._inventory.clusters()[0], nodes)
+        question = Question(actor=person, permission=permission, target=target, door=door)
+        verdict = self._gate.decide(question)
+        yes = isinstance(verdict, Allowed)
+        word = "may" if yes else "may not"
+        line = f"{person.name} {word} {permission}: {verdict.because}"
+        return done(line, data={"allowed": yes, "because": verdict.because})
+
+    def _person(self, word: str) -> Actor:
+        person = self._identities.by_name(word) or self._identities.by_slack_user(word)
+        if person is None:
+            known = ", ".join(one.name for one in self._identities.everybody())
+            raise CannotDo(f"I cannot resolve @{word}; people here are {known}")
+        return person
+
+    def _help(self, actor: Actor, door: Door, command: Command) -> Reply:
+        if command.words:
+            spec = _spec_named(command.words[0])
+            return done(spec.usage, spec.summary, f"Example: {spec.example}")
+        shown = [spec for spec in VERBS.values() if self._may_use(actor, spec)]
+        width = max(len(spec.verb) for spec in shown)
+        lines = [f"{spec.verb:<{width}}  {spec.summary}" for spec in shown]
+        return done(*lines, "`help VERB` shows how it is written")
+
+    def _may_use(self, actor: Actor, spec: VerbSpec) -> bool:
+        """Help lists only what this person may do somewhere (st2#2414)."""
+        return spec.permission is None or self._gate.anywhere(actor, spec.permission)
+
+
+def _spec_named(word: str) -> VerbSpec:
+    try:
+        return VERBS[Verb(word)]
+    except ValueError as problem:
+        near = difflib.get_close_matches(word, [verb.value for verb in Verb], n=3)
+        raise Misread(f"there is no verb {word!r}; near it: {', '.join(near)}") from problem
+
+
+def _plain(value: Json) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(entry) for entry in value) or "none"
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={_plain(entry)}" for key, entry in value.items())
+    return str(value)

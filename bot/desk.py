@@ -1,0 +1,346 @@
+"""The one desk behind every door: who may, what is meant, and what is said back.
+
+Slack, the command line and the webhook hand over a `Request`; nothing else reaches the engine from
+outside. What changes something is committed when `submit` returns; what only asks is answered by
+`bot.answers`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from actions.contract import ValueType
+from audit_log.gate import Gate, Question
+from audit_log.records import Event, EventKind
+from bot.answers import Answers
+from bot.commands import VERBS, Verb
+from bot.inventory import Inventory
+from bot.phrases import Command, Misread
+from bot.replies import Reply, ReplyKind, done, misread, refused
+from config.actors import Actor, Door
+from config.ids import ClusterName, PlanHash, RunId
+from config.json_values import Json
+from config.node_names import NodeNameError, NodeSet
+from config.permissions import Denied, Permission, Target
+from runbooks.machine import IllegalTransition, Move
+from runbooks.model import Parameter, Runbook
+from runbooks.parts import Parts
+from runbooks.rails import PlanGate
+from runbooks.requests import CannotDo, Requests, RunRequest
+from runbooks.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Somebody wants something."""
+
+    actor: Actor
+    door: Door
+    command: Command
+    key: str = ""
+    """The same key is the same request: it is done once (a trigger id, a command's own id)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refused(Exception):
+    """An early answer."""
+
+    reply: Reply
+
+
+class Desk:
+    """One per process; safe from any thread."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        gate: Gate,
+        inventory: Inventory,
+        answers: Answers,
+        changed: Callable[[RunId], None],
+    ) -> None:
+        """`changed` tells the worker that a run has news."""
+        self._parts = parts
+        self._requests = Requests(parts)
+        self._gate = gate
+        self._inventory = inventory
+        self._answers = answers
+        self._changed = changed
+        self._verbs: Mapping[Verb, Callable[[Request], Reply]] = {
+            Verb.RUN: self._run,
+            Verb.PLAN: self._run,
+            Verb.DRAIN: self._drain,
+            Verb.RETURN: self._return,
+            Verb.ABORT: lambda request: self._stop(request, Move.WANT_ABORT, "stops"),
+            Verb.PAUSE: lambda request: self._stop(request, Move.WANT_PAUSE, "is paused"),
+            Verb.TAKEOVER: lambda request: self._stop(request, Move.WANT_TAKEOVER, "is yours"),
+            Verb.RESUME: self._resume,
+            Verb.APPROVE: self._approve,
+            Verb.DENY: self._deny,
+            Verb.HALT: self._halt,
+            Verb.HANDS_OFF: self._hands_off,
+        }
+
+    def submit(self, request: Request) -> Reply:
+        """The answer. Never raises for what a person can cause."""
+        try:
+            act = self._verbs.get(request.command.verb)
+            if act is not None:
+                return act(request)
+            self._need(request, VERBS[request.command.verb].permission, Target())
+            return self._answers.answer(request.actor, request.door, request.command)
+        except _Refused as early:
+            return early.reply
+        except (NodeNameError, CannotDo, IllegalTransition) as problem:
+            self._record_refusal(request, str(problem))
+            return refused(str(problem))
+        except Misread as problem:
+            return misread(str(problem))
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def _run(self, request: Request) -> Reply:
+        command = request.command
+        return self._start(request, command.words[0], command.words[1:], command.options)
+
+    def _drain(self, request: Request) -> Reply:
+        command = request.command
+        reason = command.rest(1) or "drained by hand"
+        words = (command.words[0], f"reason={reason}")
+        return self._start(request, "drain-node", words, {**command.options, "reason": reason})
+
+    def _return(self, request: Request) -> Reply:
+        command = request.command
+        return self._start(request, "return-node", command.words, command.options)
+
+    def _start(
+        self,
+        request: Request,
+        name: str,
+        words: tuple[str, ...],
+        options: Mapping[str, str],
+    ) -> Reply:
+        """Check names, rights and parameters, then commit one row; the worker does the rest."""
+        version = options.get("version")
+        if version is not None and not version.isdecimal():
+            raise Misread(f"--version is a whole number, not {version!r}")
+        definition = self._requests.definition(name, int(version) if version else None)
+        runbook = definition.runbook
+        cluster, nodes, parameters = self._parameters(runbook, words, options.get("cluster"))
+        looks = request.command.verb is Verb.PLAN
+        needed = Permission.NODE_READ if looks else runbook.permission
+        self._need(request, needed, self._inventory.target(cluster, nodes))
+        asked = RunRequest(
+            runbook=name,
+            version=runbook.version,
+            cluster=cluster,
+            parameters=parameters,
+            actor=request.actor,
+            door=request.door,
+            reason=options.get("reason", ""),
+            key=request.key,
+        )
+        if request.command.verb is Verb.PLAN or "dry-run" in request.command.flags:
+            return self._answers.plan(asked, definition)
+        run, fresh = self._requests.run(asked)
+        self._changed(run)
+        count = f" ({len(nodes)} nodes)" if len(nodes) > 1 else ""
+        word = "started" if fresh else "was started by this very request already"
+        line = f"{run} {word}: {runbook.title}, {nodes}{count} on {cluster}"
+        data: dict[str, Json] = {"run": run, "runbook": name, "nodes": list(nodes), "new": fresh}
+        return Reply(kind=ReplyKind.STARTED, lines=(line,), data=data, run=run)
+
+    def _parameters(
+        self, runbook: Runbook, words: tuple[str, ...], cluster: str | None
+    ) -> tuple[ClusterName, NodeSet, dict[str, Json]]:
+        """Nodes from the plain words, the others as NAME=VALUE."""
+        plain = [word for word in words if "=" not in word]
+        named = dict(word.split("=", 1) for word in words if "=" in word)
+        target = _node_parameter(runbook)
+        values: dict[str, Json] = {}
+        where, nodes = self._inventory.cluster(cluster) if not plain else None, NodeSet()
+        if target is not None:
+            if not plain and target.name in named:
+                plain = [named.pop(target.name)]
+            where, nodes = self._inventory.resolve(",".join(plain), cluster)
+            if target.type is ValueType.NODE and len(nodes) != 1:
+                raise CannotDo(
+                    f"{runbook.name} works on one node, {nodes} are {len(nodes)}: run it for each"
+                )
+            single = target.type is ValueType.NODE
+            values[target.name] = nodes.names[0] if single else list(nodes)
+        elif plain:
+            raise CannotDo(f"{runbook.name} takes no nodes; write its parameters as NAME=VALUE")
+        for name, text in named.items():
+            values[name] = _value(runbook, name, text)
+        for parameter in runbook.parameters:
+            if parameter.name not in values:
+                if parameter.required:
+                    raise CannotDo(f"{runbook.name} needs {parameter.name}={parameter.help}")
+                values[parameter.name] = parameter.default
+        if where is None:
+            where = self._inventory.cluster(cluster)
+        return where, nodes, values
+
+    def _stop(self, request: Request, how: Move, word: str) -> Reply:
+        run = self._known(request)
+        reason = request.command.rest(1)
+        self._need(request, Permission.RUN_CONTROL, self._target(run))
+        by = f"{request.actor.name}: {reason}" if reason else f"{request.actor.name}"
+        after = self._requests.stop(run.id, how, request.actor, by)
+        self._changed(run.id)
+        when = "" if after.state.final or not after.state.acts else " at its next step boundary"
+        return done(f"{run.id} {word}{when}", data={"run": run.id, "state": after.state.value})
+
+    def _resume(self, request: Request) -> Reply:
+        run = self._known(request)
+        flags = request.command.flags
+        if {"done", "not-done"} <= flags:
+            raise Misread("say either --done or --not-done")
+        said = "done" in flags if flags & {"done", "not-done"} else None
+        self._need(request, Permission.RUN_CONTROL, self._target(run))
+        after = self._requests.resume(run.id, request.actor, request.command.rest(1), said)
+        self._changed(run.id)
+        return done(f"{run.id} goes on", data={"run": run.id, "state": after.state.value})
+
+    def _approve(self, request: Request) -> Reply:
+        run = self._known(request)
+        glass = request.command.options.get("break-glass")
+        if glass is not None:
+            self._need(request, Permission.BREAK_GLASS, self._target(run))
+            self._requests.break_glass(run.id, request.actor, request.door, glass)
+            self._changed(run.id)
+            return done(f"{run.id}: the glass is broken; the approvers are paged", run=run.id)
+        self._need(request, self._to_approve(run), self._target(run))
+        plan = request.command.options.get("plan")
+        hash_ = PlanHash(plan) if plan else None
+        after = self._requests.approve(run.id, hash_, request.actor, request.door)
+        self._changed(run.id)
+        missing = _missing(after)
+        line = f"{run.id} approved" if not missing else f"{run.id}: {missing} more must approve"
+        return done(line, data={"run": run.id, "missing": missing}, run=run.id)
+
+    def _to_approve(self, run: Run) -> Permission:
+        """A plan that only wants a go needs the runbook's own permission."""
+        if run.plan is not None and run.plan.gate == PlanGate.CONFIRM:
+            return self._requests.definition(run.runbook, run.version).runbook.permission
+        return Permission.RUN_APPROVE
+
+    def _deny(self, request: Request) -> Reply:
+        run = self._known(request)
+        self._need(request, self._to_approve(run), self._target(run))
+        plan = request.command.options.get("plan")
+        reason = f"{request.actor.name}: {request.command.rest(1) or 'no reason given'}"
+        hash_ = PlanHash(plan) if plan else None
+        self._requests.deny(run.id, hash_, request.actor, reason)
+        self._changed(run.id)
+        return done(f"{run.id} denied; nothing was done", run=run.id)
+
+    # -- holding back -------------------------------------------------------------------------
+
+    def _halt(self, request: Request) -> Reply:
+        command = request.command
+        reason = command.rest(0)
+        limit = command.options.get("clear-limit")
+        if limit is not None:
+            self._need(request, Permission.HALT_CLEAR, Target())
+            self._requests.clear_limit(request.actor.id, limit, reason)
+            return done(f"the limit {limit} is open again")
+        if "clear" in command.flags:
+            self._need(request, Permission.HALT_CLEAR, Target())
+            self._requests.clear_halt(request.actor.id, f"{request.actor.name}: {reason}")
+            self._answers.wake()
+            return done("resumed: waiting runs go on")
+        self._need(request, Permission.HALT_SET, Target())
+        self._requests.halt(request.actor.id, f"{request.actor.name}: {reason}".strip(": "))
+        return done("halted: no new effect begins, at any door", *self._answers.under_way())
+
+    def _hands_off(self, request: Request) -> Reply:
+        command = request.command
+        cluster, nodes = self._inventory.resolve(command.words[0], command.options.get("cluster"))
+        self._need(request, Permission.HANDS_OFF_SET, self._inventory.target(cluster, nodes))
+        if "clear" in command.flags:
+            self._requests.hands_off(cluster, nodes.names, request.actor.id, None)
+            return done(f"{nodes}: the label is gone")
+        reason = command.rest(1)
+        if not reason:
+            raise Misread(f"say why. Usage: {VERBS[Verb.HANDS_OFF].usage}")
+        said = f"{request.actor.name}: {reason}"
+        self._requests.hands_off(cluster, nodes.names, request.actor.id, said)
+        return done(f"hands off {nodes}: no runbook touches them")
+
+    # -- checks -------------------------------------------------------------------------------
+
+    def _known(self, request: Request) -> Run:
+        return self._answers.run(request.command.words[0])
+
+    def _target(self, run: Run) -> Target:
+        return self._inventory.target(run.cluster, NodeSet(self._answers.nodes(run)))
+
+    def _need(self, request: Request, permission: Permission | None, target: Target) -> None:
+        """Ask the gate; a denial ends the request with its sentence."""
+        if permission is None:
+            return
+        decision = self._gate.check(
+            Question(actor=request.actor, permission=permission, target=target, door=request.door)
+        )
+        if isinstance(decision, Denied):
+            raise _Refused(reply=_denied(decision))
+
+    def _record_refusal(self, request: Request, why: str) -> None:
+        """A change that was asked for and cannot be done is recorded; a question is not."""
+        if not VERBS[request.command.verb].changes:
+            return
+        event = Event(
+            kind=EventKind.REQUEST_REFUSED,
+            actor=request.actor.id,
+            data={
+                "verb": request.command.verb.value,
+                "door": request.door.value,
+                "why": why[:1000],
+            },
+        )
+        self._parts.ledger.commit(lambda transaction: transaction.append(event))
+
+
+def _denied(decision: Denied) -> Reply:
+    return Reply(
+        kind=ReplyKind.DENIED,
+        lines=(decision.because,),
+        data={
+            "error": decision.because,
+            "permission": decision.missing.value,
+            "enough": list(decision.enough),
+        },
+    )
+
+
+def _node_parameter(runbook: Runbook) -> Parameter | None:
+    for parameter in runbook.parameters:
+        if parameter.type in {ValueType.NODE, ValueType.NODES}:
+            return parameter
+    return None
+
+
+def _value(runbook: Runbook, name: str, text: str) -> Json:
+    """A parameter from text, by its declared type. Raises CannotDo."""
+    parameter = runbook.parameter(name)
+    if parameter is None:
+        known = ", ".join(entry.name for entry in runbook.parameters)
+        raise CannotDo(f"{runbook.name} has no parameter {name!r}; it has {known}")
+    if parameter.type is ValueType.NUMBER:
+        if not text.lstrip("-").isdecimal():
+            raise CannotDo(f"{name} is a whole number, not {text!r}")
+        return int(text)
+    if parameter.type is ValueType.TRUTH:
+        if text not in {"true", "false"}:
+            raise CannotDo(f"{name} is true or false, not {text!r}")
+        return text == "true"
+    return text
+
+
+def _missing(run: Run) -> int:
+    """How many approvals the present plan still lacks."""
+    if run.plan is None or run.approved:
+        return 0
+    given = {entry.actor for entry in run.approvals if entry.hash == run.plan.hash}
+    return max(1, run.plan.approvals_needed) - len(given)

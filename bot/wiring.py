@@ -1,0 +1,173 @@
+"""The composition root: from settings to a bot that runs. Nothing else constructs.
+
+`open_bot` makes everything and starts nothing; `Bot.start` begins to act. Tests hand in their own
+clock, and nothing more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from actions.catalogue import ClusterSite, SiteRules, open_clusters, registry
+from actions.contract import Pager
+from audit_log.anchors import Anchoring, FileSink, refuse_ahead
+from audit_log.gate import Gate
+from audit_log.ledger import Ledger
+from audit_log.people import People
+from audit_log.records import Event, EventKind
+from bot.answers import Answers
+from bot.desk import Desk
+from bot.diagnostics import Doctor
+from bot.identities import Identities
+from bot.inventory import Inventory
+from bot.pools import Pools
+from bot.rights import StepRights
+from config.actors import ENGINE
+from config.clock import Clock
+from config.ids import ClusterName
+from config.json_values import JsonMap
+from config.node_names import NodeName
+from config.people import Directory
+from config.redaction import Redactor
+from config.settings import Settings
+from config.version import VERSION
+from runbooks.builtin import BUILTINS
+from runbooks.engine import Engine
+from runbooks.halt import HaltFile
+from runbooks.mark_watch import MarkWatch
+from runbooks.paging import Paging
+from runbooks.parts import Parts
+from runbooks.policy import Policy
+from runbooks.projection import RunProjector
+from runbooks.shelf import SHIPPED, Shelf
+from runbooks.worker import Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bot:
+    """Everything, wired."""
+
+    settings: Settings
+    parts: Parts
+    desk: Desk
+    answers: Answers
+    identities: Identities
+    inventory: Inventory
+    gate: Gate
+    worker: Worker
+    paging: Paging
+    anchoring: Anchoring
+    doctor: Doctor
+    sites: Mapping[ClusterName, ClusterSite]
+
+    def start(self) -> None:
+        """Begin to act: look at the clusters once, then let the worker go on."""
+        self.inventory.refresh()
+        self.worker.start()
+
+    def close(self) -> None:
+        """Finish or park at step boundaries, anchor, and let go of the ledger."""
+        self.worker.stop()
+        self.paging.close()
+        self.gate.close()
+        _record(self.parts.ledger, EventKind.STOPPED)
+        self.anchoring.anchor_now()
+        for site in self.sites.values():
+            site.close()
+        self.parts.ledger.close()
+
+
+def open_bot(settings: Settings, *, clock: Clock, redactor: Redactor, pager: Pager) -> Bot:
+    """Wire everything. Raises StoreRefused, Problems and what else says why it cannot start."""
+    folder = settings.bot.data_folder
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ledger = Ledger.open(
+        folder / "nodewarden.db",
+        clock=clock,
+        redactor=redactor,
+        projectors=(RunProjector(),),
+    )
+    try:
+        return _wire(settings, ledger, clock, pager)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _wire(settings: Settings, ledger: Ledger, clock: Clock, pager: Pager) -> Bot:
+    sinks = tuple(FileSink(path) for path in settings.anchors.files)
+    for sink in sinks:
+        refuse_ahead(ledger, sink.read())
+    anchoring = Anchoring(ledger, clock, sinks, settings.anchors.interval, settings.anchors.records)
+    sites = open_clusters(settings)
+    inventory = Inventory({name: site.cluster for name, site in sites.items()})
+    pools = Pools(settings, clock, inventory.snapshot)
+    protected = {
+        ClusterName(name): frozenset(cluster.protected)
+        for name, cluster in settings.clusters.items()
+    }
+    labels = Labels(ledger, protected)
+    verbs = registry(sites, SiteRules(hands_off=labels.why, pool=pools.nodes))
+    specs = {**{name: action.spec for name, action in verbs.items()}, **BUILTINS}
+    identities = Identities(Directory(settings), People(ledger))
+    gate = Gate(ledger, clock, settings.all_roles, identities.os_user)
+    parts = Parts(
+        ledger=ledger,
+        artefacts=ledger.artefacts,
+        registry=verbs,
+        specs=specs,
+        clusters={name: site.cluster for name, site in sites.items()},
+        library=Shelf((SHIPPED,), specs),
+        policy=Policy(site=settings.policy, protected=protected, pool_of=pools.of),
+        rights=StepRights(gate, identities, inventory),
+        halt=HaltFile(settings.bot.data_folder / "halt"),
+        clock=clock,
+    )
+    doctor = Doctor(settings, parts, inventory, anchoring)
+    answers = Answers(parts, gate, identities, inventory, doctor.examine)
+    paging = Paging(ledger, pager, clock)
+    watch = MarkWatch(ledger, clock, inventory.snapshot)
+    duties = (inventory.refresh, paging.tick, anchoring.tick, gate.flush, watch.tick)
+    worker = Worker(parts, Engine(parts), duties)
+    answers.wake = worker.wake
+    desk = Desk(parts, gate, inventory, answers, worker.changed)
+    _record(ledger, EventKind.CONFIG_LOADED, {"policy": settings.policy.digest()})
+    _record(ledger, EventKind.STARTED, {"version": VERSION})
+    return Bot(
+        settings=settings,
+        parts=parts,
+        desk=desk,
+        answers=answers,
+        identities=identities,
+        inventory=inventory,
+        gate=gate,
+        worker=worker,
+        paging=paging,
+        anchoring=anchoring,
+        doctor=doctor,
+        sites=sites,
+    )
+
+
+def _record(ledger: Ledger, kind: EventKind, data: JsonMap | None = None) -> None:
+    event = Event(kind=kind, actor=ENGINE.id, data=data or {})
+    ledger.commit(lambda transaction: transaction.append(event))
+
+
+class Labels:
+    """Why a node is off limits: protected by the settings, or labelled hands-off by a person."""
+
+    def __init__(
+        self, ledger: Ledger, protected: Mapping[ClusterName, frozenset[NodeName]]
+    ) -> None:
+        """Reads the ledger at each question."""
+        self._ledger = ledger
+        self._protected = protected
+
+    def why(self, cluster: ClusterName, node: NodeName) -> str:
+        """The sentence, or the empty string."""
+        if node in self._protected.get(cluster, frozenset()):
+            return f"{node} is a protected host: no runbook acts on it"
+        rows = self._ledger.query(
+            "SELECT why FROM hands_off WHERE cluster = ? AND node = ?", (cluster, node)
+        )
+        return f"{node} is labelled hands-off by {rows[0][0]}" if rows else ""

@@ -1,0 +1,51 @@
+"""Fetches what a card needs: the run, its plan, the outputs of its steps. Writes nothing."""
+
+import json
+from collections.abc import Callable, Mapping
+
+from config.ids import ActorId, RunId
+from config.json_values import JsonMap
+from runbooks.explain import Card, Told, card
+from runbooks.frames import Frames
+from runbooks.parts import Parts
+from runbooks.plan import Plan
+from runbooks.projection import decode, encode
+from runbooks.run import Run
+
+
+class Cards:
+    """Cards by run id."""
+
+    def __init__(self, parts: Parts, name: Callable[[ActorId], str]) -> None:
+        """`name` gives the name that people use for an actor."""
+        self._parts = parts
+        self._frames = Frames(parts)
+        self._name = name
+
+    def run(self, run: RunId) -> Run | None:
+        """The run as committed."""
+        return self._frames.run(run)
+
+    def runs(self, condition: str) -> list[Run]:
+        """Runs that fulfil an SQL condition of ours, oldest first; children are shown by callers."""
+        rows = self._parts.ledger.query(
+            f"SELECT body FROM runs WHERE parent IS NULL AND {condition} ORDER BY number"  # noqa: S608
+        )
+        return [decode(row[0]) for row in rows]
+
+    def card(self, run_id: RunId) -> Card | None:
+        """The card of this run as it is now; with its called runs' steps below its own."""
+        run = self.run(run_id)
+        if run is None:
+            return None
+        outputs = {key: self._frames.value(step.output) for key, step in run.steps.items()}
+        return card(run, self.told(self._frames.plan(run), outputs))
+
+    def told(self, plan: Plan, outputs: Mapping[str, JsonMap]) -> Told:
+        """What the words are made from."""
+        return Told(plan=plan, outputs=outputs, name=self._name, now=self._parts.clock.now().wall)
+
+    def as_json(self, run: Run) -> JsonMap:
+        """The run for programs."""
+        plain: JsonMap = json.loads(encode(run))
+        return plain
