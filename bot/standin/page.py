@@ -172,6 +172,8 @@ class Page:
     def _typed(self, user: User, wish: Payload) -> None:
         text = str(wish["text"])[:LONGEST_TEXT]
         channel = self._channel(user, str(wish["channel"]))
+        if text.startswith("/") and wish.get("thread"):
+            raise SlackError(f"{text.split()[0]} is not supported in threads. Sorry!")
         if text.startswith("/"):
             self.interactions.command(user, channel, text)
         else:

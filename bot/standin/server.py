@@ -304,6 +304,14 @@ class SlackStandIn:
         """Process the next calls of `method`, then break the connection before the answer."""
         self.faults.add(method, Fault(kind=FaultKind.CUT), times)
 
+    def slow(self, method: str, seconds: float) -> None:
+        """Answer `method` (`*`: every method) only after `seconds`, until it is set to 0."""
+        self.faults.slow(method, seconds)
+
+    def duplicate_next(self, times: int = 1) -> None:
+        """Deliver each of the next `times` envelopes twice."""
+        self.faults.duplicate_next(times)
+
     def revoke_tokens(self) -> None:
         """Let every call fail with `token_revoked`."""
         with self.world.changing():

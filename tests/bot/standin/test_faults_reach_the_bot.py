@@ -62,7 +62,7 @@ def test_a_cut_connection_on_each_try_is_an_unknown_outcome(slack: SlackStandIn,
 
 
 def test_a_slow_answer_arrives_after_others(slack: SlackStandIn, bot: Bot) -> None:
-    slack.faults.slow("auth.test", 0.3)
+    slack.slow("auth.test", 0.3)
     done: list[str] = []
 
     def call() -> None:
@@ -86,6 +86,7 @@ def test_a_refresh_loses_no_command(slack: SlackStandIn, online: Bot) -> None:
         command.ack()
     assert slack.unacked == 0
     assert slack.sockets.opened == 2
+    assert {over for d in slack.deliveries[20:] for over in d.sent_over} == {2}
     assert sorted(int(b["text"].split()[1]) for b in online.seen) == list(range(40))
 
 
@@ -99,12 +100,19 @@ def test_closed_and_reset_sockets_are_opened_again(slack: SlackStandIn, online: 
 
 
 def test_a_duplicate_delivery_carries_the_same_ids(slack: SlackStandIn, online: Bot) -> None:
-    slack.faults.duplicate_next()
+    slack.duplicate_next()
     slack.person("ann").command("#ops", "/ops quiet").ack()
     slack.wait_until(lambda: slack.deliveries[0].acks == 2)
     assert online.seen[0]["trigger_id"] == online.seen[1]["trigger_id"]
     slack.person("ann").command("#ops", "/ops quiet").ack()
     assert len(online.seen) == 3
+
+
+def test_only_the_first_acknowledgement_is_shown(slack: SlackStandIn, online: Bot) -> None:
+    slack.duplicate_next()
+    command = slack.person("ann").command("#ops", "/ops tell")
+    slack.wait_until(lambda: slack.deliveries[0].acks == 2)
+    assert [message.text for message in command.ephemerals()] == ["understood"]
 
 
 def test_a_deaf_socket_lets_the_person_see_an_error(slack: SlackStandIn, online: Bot) -> None:

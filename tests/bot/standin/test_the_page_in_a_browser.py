@@ -45,7 +45,9 @@ class Browser:
             element: WebElement | None = driver.execute_script(script, selector, text)
             return element
 
-        return WebDriverWait(self.driver, 10, poll_frequency=0.05).until(found)
+        element = WebDriverWait(self.driver, 10, poll_frequency=0.05).until(found)
+        assert element is not None
+        return element
 
     def shown(self, selector: str) -> str:
         """The text of the first such element."""
@@ -79,6 +81,7 @@ def browser(tmp_path: Path, slack: SlackStandIn) -> Iterator[Browser]:
     driver.quit()
 
 
+@pytest.mark.browser
 @needs_browser
 def test_a_typed_command_shows_a_card_and_a_click_updates_it(
     slack: SlackStandIn, online: Bot, browser: Browser
@@ -92,6 +95,7 @@ def test_a_typed_command_shows_a_card_and_a_click_updates_it(
     assert slack.channel("#ops").expect("approved").buttons == ()
 
 
+@pytest.mark.browser
 @needs_browser
 def test_hostile_text_is_shown_and_not_run(slack: SlackStandIn, bot: Bot, browser: Browser) -> None:
     text = {"type": "mrkdwn", "text": f"job `{HOSTILE}` {HOSTILE} &lt;!channel&gt;"}
@@ -112,6 +116,7 @@ def test_hostile_text_is_shown_and_not_run(slack: SlackStandIn, bot: Bot, browse
     assert browser.driver.find_elements(By.CSS_SELECTOR, "img, body script ~ script") == []
 
 
+@pytest.mark.browser
 @needs_browser
 def test_an_ephemeral_is_shown_to_its_person_only(
     slack: SlackStandIn, online: Bot, browser: Browser
@@ -123,6 +128,7 @@ def test_an_ephemeral_is_shown_to_its_person_only(
     browser.wait("#messages", "Nothing here yet")
 
 
+@pytest.mark.browser
 @needs_browser
 def test_a_form_is_filled_refused_and_sent(
     slack: SlackStandIn, online: Bot, browser: Browser
@@ -142,6 +148,22 @@ def test_a_form_is_filled_refused_and_sent(
     slack.wait_until(lambda: slack.person("ann").views == ())
 
 
+@pytest.mark.browser
+@needs_browser
+def test_a_reply_goes_into_the_thread_where_commands_do_not_work(
+    slack: SlackStandIn, online: Bot, browser: Browser
+) -> None:
+    message = slack.person("ann").say("#ops", "gpu-03 is slow")
+    browser.wait(".message .reply").click()
+    browser.type("/ops status")
+    browser.wait("#toasts div", "not supported in threads")
+    browser.driver.find_element(By.ID, "text").clear()
+    browser.type("@ops-bot status")
+    message.expect_reply("you called")
+    browser.wait(".thread .message", "you called")
+
+
+@pytest.mark.browser
 @needs_browser
 def test_a_command_that_nobody_answers_is_told(
     slack: SlackStandIn, online: Bot, browser: Browser
