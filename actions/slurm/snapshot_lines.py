@@ -1,0 +1,62 @@
+"""Makes one `Snapshot` of the lines that the snapshot child printed. Pure.
+
+Called by `actions.slurm.cli`. An answer without its last line is no answer.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from actions.cluster import Controller, Job, Node, Partition, Reservation, Snapshot
+from actions.contract import Unreadable
+from actions.slurm.wire import from_packed
+from config.ids import ClusterName
+from config.node_names import NodeName
+
+_KINDS = {
+    "controller": Controller,
+    "node": Node,
+    "job": Job,
+    "partition": Partition,
+    "reservation": Reservation,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """The snapshot, and what the child learned on the way."""
+
+    snapshot: Snapshot
+    asked: int
+    """Questions that the controller answered for it."""
+    without_json: tuple[str, ...]
+
+
+def received_snapshot(lines: str, cluster: ClusterName, taken_at: datetime) -> Received:
+    """Read all lines. Raises Unreadable with the child's words, or when the end is missing."""
+    values: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
+    end: Mapping[str, Any] | None = None
+    for line in lines.splitlines():
+        kind, content = json.loads(line)
+        if kind == "unreadable":
+            raise Unreadable(content)
+        if kind == "end":
+            end = content
+        else:
+            values[kind].append(from_packed(_KINDS[kind], content))
+    if end is None or len(values["controller"]) != 1:
+        raise Unreadable("no snapshot: the child's answer breaks off")
+    nodes: dict[NodeName, Node] = {node.name: node for node in values["node"]}
+    snapshot = Snapshot(
+        cluster=cluster,
+        taken_at=taken_at,
+        controller=values["controller"][0],
+        nodes=nodes,
+        jobs=tuple(values["job"]),
+        partitions=tuple(values["partition"]),
+        reservations=tuple(values["reservation"]),
+        blind=tuple(end["blind"]),
+    )
+    return Received(snapshot=snapshot, asked=end["asked"], without_json=tuple(end["without_json"]))
