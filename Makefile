@@ -15,7 +15,8 @@ environment: $(VENV)/.installed  ## .venv from the lock, nothing else
 
 $(VENV)/.installed: requirements-ci.txt pyproject.toml .ci/make-venv
 	@.ci/make-venv $(PYTHON) $(VENV)
-	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
+	  > $(VENV)/editable.log 2>&1 || { cat $(VENV)/editable.log; exit 1; }
 	@touch $@
 
 $(WHEEL_VENV)/.installed: requirements-ci.txt .ci/make-venv
@@ -35,7 +36,8 @@ unit: environment  ## tests that run from the checkout
 # program: they run in a folder that holds nothing but the tests.
 wheel-tests: environment $(WHEEL_VENV)/.installed  ## end-to-end tests of the built wheel
 	@rm -rf build dist
-	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . > $(VENV)/wheel.log 2>&1 \
+	  || { cat $(VENV)/wheel.log; exit 1; }
 	@$(WHEEL_VENV)/bin/pip install --quiet --force-reinstall --no-deps dist/*.whl
 	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	  cp -r tests pyproject.toml "$$folder"; wheel=$(abspath $(WHEEL_VENV)); \
