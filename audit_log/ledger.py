@@ -166,7 +166,7 @@ class Ledger:
             lambda: decide(_Transaction(self, self._clock.now().wall)), urgency
         )
 
-    def amend(self, work: Callable[[ProjectionCursor], T], urgency: Urgency) -> T:
+    def amend(self, work: Callable[[ProjectionCursor], T], urgency: Urgency = Urgency.REST) -> T:
         """Change a table that stands outside the chain (people, settings); never a projection."""
         done: Future[T] = self._writer.submit(lambda: work(self._store.writer), urgency)
         return done.result()
