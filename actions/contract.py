@@ -364,6 +364,8 @@ class PageReceipt:
     backend: str
     accepted: bool
     detail: str
+    unknown: bool = False
+    """No answer that can be believed: it may have gone out all the same."""
 
 
 class Pager(Protocol):

@@ -1,0 +1,1 @@
+"""Waking people: a chain of pagers with a deadline, and the action `page.send`."""
