@@ -113,8 +113,9 @@ def _where(query: AuditQuery) -> tuple[str, list[object]]:
 
 def _csv_line(cells: Iterable[str]) -> str:
     """One line; a cell that a spreadsheet would compute becomes text."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(
+    line = io.StringIO(newline="")
+    # RFC 4180 ends lines in CR LF; only then does the writer quote a lone CR in a cell.
+    csv.writer(line).writerow(
         f"'{cell}" if cell.startswith(_STARTS_A_FORMULA) else cell for cell in cells
     )
     return line.getvalue()
