@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actions.contract import Page
@@ -56,6 +56,8 @@ def test_repeats_with_other_words_are_the_same_alert(
 
 
 @given(one=TEXT, other=TEXT)
+@example(one="<", other="‹")
+@example(one="a" * 300, other="a" * 299 + "b")
 def test_two_keys_never_become_one_alert(one: str, other: str) -> None:
     first = messages.stable_key(Page(key=one, summary=""))
     second = messages.stable_key(Page(key=other, summary=""))

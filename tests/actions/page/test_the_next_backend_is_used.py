@@ -8,8 +8,9 @@ import pytest
 
 from actions.contract import PageReceipt
 from actions.page.alertmanager import AlertmanagerPager
+from actions.page.backends import MaybeAccepted
 from actions.page.chain import PagerChain
-from actions.page.post import LARGEST_ANSWER, Endpoint
+from actions.page.post import LARGEST_ANSWER, Endpoint, post
 from actions.page.webhook import WebhookPager
 from config.secrets import SecretRef
 from tests.actions.page.receivers import (
@@ -112,6 +113,17 @@ def test_a_huge_answer_is_not_read_to_its_end() -> None:
         first, second = sent(webhook(url))
     assert (first.accepted, second.accepted) == (False, True)
     assert len(first.detail) < 300
+
+
+def test_a_long_success_is_success_and_only_its_beginning_is_kept() -> None:
+    with answering(200, b"x" * (64 * LARGEST_ANSWER)) as url:
+        answer = post(Endpoint(url=url), {}, SECRETS, LIMIT)
+    assert (answer.status, answer.whole, len(answer.body)) == (200, False, LARGEST_ANSWER)
+
+
+def test_a_post_without_an_answer_may_have_been_delivered() -> None:
+    with raw_receiver(b"", hangs=True) as url, pytest.raises(MaybeAccepted, match="no answer"):
+        post(Endpoint(url=url), {}, SECRETS, HASTE)
 
 
 def test_nobody_listening_is_known_not_to_have_sent() -> None:
