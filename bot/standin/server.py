@@ -118,7 +118,11 @@ class SlackStandIn:
     def start(self) -> Self:
         """Listen; returns once the port is known."""
         self._thread.start()
-        self._await(self._open())
+        try:
+            self._await(self._open())
+        except OSError:
+            self.stop()
+            raise
         return self
 
     def stop(self) -> None:
@@ -169,7 +173,11 @@ class SlackStandIn:
     async def _listen(self, runner: web.AppRunner) -> None:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, self._port))
+        try:
+            listener.bind((HOST, self._port))
+        except OSError:
+            listener.close()
+            raise
         self._port = listener.getsockname()[1]
         self._site = web.SockSite(runner, listener)
         await self._site.start()

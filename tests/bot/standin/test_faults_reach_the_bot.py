@@ -62,7 +62,7 @@ def test_a_cut_connection_on_each_try_is_an_unknown_outcome(slack: SlackStandIn,
 
 
 def test_a_slow_answer_arrives_after_others(slack: SlackStandIn, bot: Bot) -> None:
-    slack.slow("auth.test", 0.3)
+    slack.slow("auth.test", 1.0)
     done: list[str] = []
 
     def call() -> None:
@@ -145,6 +145,24 @@ def test_a_workspace_that_is_down_refuses_and_comes_back_with_its_messages(
     slack.wait_for_bot()
     message.click("Approve", by="bob").ack()
     message.expect_update("approved")
+
+
+def test_it_can_be_stopped_while_it_is_down_and_twice(slack: SlackStandIn, online: Bot) -> None:
+    slack.go_down()
+    slack.stop()
+    slack.stop()
+    with pytest.raises(ClientConnectionError):
+        online.call("auth.test")
+
+
+def test_a_port_that_is_taken_is_an_error_and_leaves_no_thread(slack: SlackStandIn) -> None:
+    port = int(slack.url.rpartition(":")[2])
+    second = SlackStandIn(SystemClock(), port=port)
+    with pytest.raises(OSError, match="in use"):
+        second.start()
+    assert "slack-stand-in" in [thread.name for thread in threading.enumerate()]
+    slack.stop()
+    assert "slack-stand-in" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_command_without_any_socket_fails(slack: SlackStandIn) -> None:
