@@ -132,8 +132,6 @@ def walk_known(tree: nodes.Expr, names: JsonMap) -> bool | None:
 
 def same(left: Json, right: Json) -> bool:
     """Equality of plain values in which true is not 1 and no text is a number."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if _is_list(left) and _is_list(right):

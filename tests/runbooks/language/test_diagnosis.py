@@ -297,6 +297,14 @@ def test_hostile_text_stays_text_in_the_evidence_and_is_cut(reason: str) -> None
     assert all(len(line) <= 300 for line in found.evidence)
 
 
+def test_a_sentence_of_evidence_is_cut_wherever_its_text_comes_from() -> None:
+    facts: Facts = {**HEALTHY, "base": "ALLOCATED" + "x" * 5000}
+    table = load_causes(_table(1, 2).text.replace("base ==", "base !="), "t.yaml")
+    found = diagnose(table, facts).decided
+    assert found is not None
+    assert [len(line) for line in found.evidence] == [300]
+
+
 def _table(first: int, second: int) -> Causes:
     rows = "".join(
         f"  - {{id: B{number}, title: t, confidence: low, specificity: {specificity}, "

@@ -192,11 +192,18 @@ def test_null_and_lists_do_not_slip_into_text() -> None:
 
 
 def test_a_result_is_bounded() -> None:
-    big = {"x": "a" * 40_000, "l": ["b" * 1000] * 50}
+    big: dict[str, Json] = {"x": "a" * 40_000, "l": ["b" * 1000] * 50}
     assert len(str(evaluate("{{ x }}", big))) == 40_000
-    for template in ("{{ x }}{{ x }}", ["{{ x }}", "{{ x }}"], "{{ l | join('c' ) }}{{ x }}"):
+    too_much: tuple[Json, ...] = (
+        ["{{ x }}", "{{ x }}"],
+        {"a": {"b": "{{ x }}"}, "c": "{{ x }}"},
+    )
+    for template in too_much:
         with pytest.raises(ExpressionError, match=f"{LARGEST_RESULT:,}"):
             evaluate(template, big)
+    for text in ("{{ x }}{{ x }}", "{{ l | join('c' ) }}{{ x }}"):
+        with pytest.raises(ExpressionError, match="the text would be larger"):
+            evaluate(text, big)
 
 
 def test_filters_say_what_people_read() -> None:

@@ -186,6 +186,13 @@ def test_a_run_pins_every_text_and_contract_it_leans_on() -> None:
     assert again.missing_contracts(REGISTRY) == ()
 
 
+def test_what_is_called_by_what_is_called_is_pinned_too() -> None:
+    top = CALLER.replace("runbook: caller", "runbook: top").replace("call: mend", "call: caller")
+    library = _library({**TEXTS, "library/top/v1.yaml": top})
+    made = pin(library.newest["top"], library.newest, library.newest_causes, REGISTRY)
+    assert sorted(made.called) == ["caller", "mend"]
+
+
 def test_a_dropped_contract_is_named() -> None:
     library = _library(TEXTS)
     made = pin(library.newest["caller"], library.newest, library.newest_causes, REGISTRY)

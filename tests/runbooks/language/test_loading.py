@@ -191,6 +191,11 @@ def test_a_wrong_parameter_is_refused(parameter: str, says: str) -> None:
     assert says in _one(text)
 
 
+def test_a_runbook_has_a_length_that_people_read() -> None:
+    more = "".join(f"  - {{id: s{number}, approve: Go on?}}\n" for number in range(99))
+    assert "101 steps" in _one(RUNBOOK.replace("on_failure", f"{more}on_failure"))
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_a_runbook_or_a_list_of_problems(text: str) -> None:
     for attempt in (text, RUNBOOK.replace("Mend a node", text, 1), with_step(text or "x")):
