@@ -1,6 +1,7 @@
 """`python -m actions.simulated --socket PATH [--scene demo]`: the simulated cluster as a process."""
 
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -20,23 +21,27 @@ from config.system_clock import SystemClock
 @click.option("--frozen", is_flag=True, help="Time stands still until it is moved by a call.")
 def main(path: Path, scene: str, frozen: bool) -> None:
     """Serve a simulated cluster at a Unix socket until SIGTERM."""
+    clock = SystemClock()
     try:
-        world = _world(scene)
+        world = _world(scene, clock.now().wall)
     except (OSError, ValueError) as error:
         sys.exit(f"scene {scene!a} cannot be played: {error}")
-    serve_until_terminated(Stage(world, None if frozen else SystemClock()), path)
+    serve_until_terminated(Stage(world, None if frozen else clock), path)
 
 
-def _world(scene: str) -> World:
-    """The world of that scene. Raises ValueError, OSError."""
+def _world(scene: str, starts_at: datetime) -> World:
+    """The world of that scene, beginning now unless its file says otherwise.
+
+    Raises ValueError, OSError.
+    """
     if scene == "demo":
-        return demo()
+        return demo(starts_at)
     if scene.startswith("scale:"):
-        return scale(int(scene.removeprefix("scale:")))
+        return scale(int(scene.removeprefix("scale:")), starts_at=starts_at)
     loaded = YAML(typ="safe", pure=True).load(Path(scene).read_text(encoding="utf-8"))
     if not isinstance(loaded, dict):
         raise ValueError("the file does not hold a mapping")  # noqa: TRY004  a fault of the file
-    return describe(loaded)
+    return describe({"starts_at": starts_at, **loaded})
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ closes, so that it survives a fork, a kill on either side, and a new server at t
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from actions.cluster import Job, Node, Snapshot
-from actions.contract import Unreadable, WriteUnknown
+from actions.contract import Unreadable, WriteUnknown, WrittenReason
 from actions.remote_values import (
     CommandResult,
     HostFacts,
@@ -71,7 +71,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCluster:
-    """`ClusterHands` over a simulated slurmctld."""
+    """`ClusterHands` and `ReasonHistory` over a simulated slurmctld and its accounting."""
 
     name: ClusterName
     line: Line
@@ -90,6 +90,11 @@ class SimulatedCluster:
     def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
         """Jobs on this node now."""
         return stage.JOBS.validate_json(self._read("fresh_jobs", {"node": node}))
+
+    def written_since(self, node: NodeName, moment: datetime) -> Sequence[WrittenReason]:
+        """Reasons given at `moment` or later, the oldest first."""
+        given = {"node": node, "moment": moment.isoformat()}
+        return stage.REASONS.validate_json(self._read("written_since", given))
 
     def drain(self, node: NodeName, reason: str) -> None:
         """Set DRAIN with this Reason."""

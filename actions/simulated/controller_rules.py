@@ -6,7 +6,7 @@ overwrites the Reason, an own verdict of slurmctld keeps an older one.
 
 from datetime import datetime
 
-from actions.contract import Rejected
+from actions.contract import Rejected, WrittenReason
 from actions.simulated import queue_rules
 from actions.simulated.state import AdminState, Due, DueKind, Host, NodeRecord, State
 
@@ -218,3 +218,4 @@ def _check_hardware(state: State, node: NodeRecord, host: Host) -> None:
 def _reason(node: NodeRecord, reason: str, by: str, at: datetime) -> None:
     """Write the Reason with its writer."""
     node.reason, node.reason_by, node.reason_at = reason, by, at
+    node.written.append(WrittenReason(reason=reason, by=by, at=at))

@@ -3,7 +3,10 @@
 Called by `server`, the sandbox and benchmarks. The scenes are data; `description` makes them.
 """
 
+from datetime import datetime
+
 from actions.simulated.description import describe
+from actions.simulated.state import DAWN
 from actions.simulated.world import World
 
 HOSTILE_REASON = 'disk full: /scratch 98% "see <#C123>" & ask @dana – דנה'
@@ -51,12 +54,12 @@ _DEMO: dict[str, object] = {
 """A 64-node 512-GPU job, arrays, an interactive and two hostile jobs, an admin's drain of days ago."""
 
 
-def demo() -> World:
-    """The cluster of the sandbox."""
-    return describe(_DEMO)
+def demo(starts_at: datetime = DAWN) -> World:
+    """The cluster of the sandbox; a bot on a real clock needs it to start at that clock's now."""
+    return describe({**_DEMO, "starts_at": starts_at})
 
 
-def scale(nodes: int, jobs: int = 0) -> World:
+def scale(nodes: int, jobs: int = 0, starts_at: datetime = DAWN) -> World:
     """A large cluster: racks of 8 nodes, half of them busy, and `jobs` pending jobs besides."""
     width = len(str(nodes))
     last = f"{nodes:0{width}d}"
@@ -83,6 +86,7 @@ def scale(nodes: int, jobs: int = 0) -> World:
     return describe(
         {
             "cluster": "sim",
+            "starts_at": starts_at,
             "nodes": [{"names": whole, "racks": max(1, nodes // 8)}],
             "partitions": [{"name": "train", "nodes": whole, "default": True}],
             "jobs": [*running, *pending],

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from actions.cluster import Job, Node, Snapshot
+from actions.contract import WrittenReason
 from actions.remote_values import CommandResult, HostFacts, Reachability, Service
 from actions.simulated.state import Effect, Happening
 from actions.simulated.wire import Request, Sort
@@ -28,6 +29,7 @@ RESULT: TypeAdapter[CommandResult | None] = TypeAdapter(CommandResult | None)
 RESULTS: TypeAdapter[dict[NodeName, CommandResult]] = TypeAdapter(dict[NodeName, CommandResult])
 EFFECTS: TypeAdapter[tuple[Effect, ...]] = TypeAdapter(tuple[Effect, ...])
 HISTORY: TypeAdapter[tuple[Happening, ...]] = TypeAdapter(tuple[Happening, ...])
+REASONS: TypeAdapter[tuple[WrittenReason, ...]] = TypeAdapter(tuple[WrittenReason, ...])
 MOMENT: TypeAdapter[datetime] = TypeAdapter(datetime)
 ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 _FAULT = TypeAdapter(Fault)
@@ -129,6 +131,9 @@ _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     "snapshot": lambda world, _, limit: SNAPSHOT.dump_json(world.snapshot(limit)),
     "fresh_node": lambda world, given, limit: NODE.dump_json(world.fresh_node(_node(given), limit)),
     "fresh_jobs": lambda world, given, limit: JOBS.dump_json(world.fresh_jobs(_node(given), limit)),
+    "written_since": lambda world, given, limit: REASONS.dump_json(
+        world.written_since(_node(given), MOMENT.validate_python(given["moment"]), limit)
+    ),
     "reach": lambda world, given, _: REACHABILITY.dump_json(world.reach(_node(given))),
     "host_facts": lambda world, given, _: HOST_FACTS.dump_json(world.host_facts(_node(given))),
     "service": lambda world, given, _: SERVICE.dump_json(

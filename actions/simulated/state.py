@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from actions.contract import WrittenReason
 from actions.remote_values import Reach, ServiceState
 from config.ids import ClusterName, JobId
 from config.node_names import NodeName
@@ -18,6 +19,7 @@ DAWN = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 """Default start of a described world: a Monday night, so that a replay prints the same times."""
 
 HISTORY_KEPT = 100_000
+REASONS_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,8 @@ class NodeRecord:
     boot_time: datetime | None
     """None for a moment after RESUME, until the node has answered."""
     slurmd_started_at: datetime
+    written: deque[WrittenReason] = field(default_factory=lambda: deque(maxlen=REASONS_KEPT))
+    """Every Reason it was given, as the accounting remembers: also what slurmctld has forgotten."""
     jobs: dict[int, int] = field(default_factory=dict)
     """Job number to GPUs held here, completing jobs included."""
 

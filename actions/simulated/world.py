@@ -13,7 +13,14 @@ from enum import StrEnum
 from typing import assert_never
 
 from actions.cluster import Job, Node, Snapshot
-from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from actions.contract import (
+    Refusal,
+    Rejected,
+    UnknownNode,
+    Unreadable,
+    WriteUnknown,
+    WrittenReason,
+)
 from actions.remote_values import CommandResult, HostFacts, Reach, Reachability, Service
 from actions.simulated import (
     controller_rules,
@@ -156,6 +163,14 @@ class World:
         if blind:
             raise Refusal(blind[0])
         return views.jobs_on(self.state, node)
+
+    def written_since(
+        self, node: NodeName, moment: datetime, limit: timedelta
+    ) -> tuple[WrittenReason, ...]:
+        """Reasons given at `moment` or later, the oldest first. Raises Unreadable, UnknownNode."""
+        self._controller_answers(limit)
+        written = node_named(self.state, node).written
+        return tuple(entry for entry in written if entry.at >= moment)
 
     def reach(self, node: NodeName) -> Reachability:
         """What a connection to the host meets."""

@@ -1,5 +1,7 @@
 """The ready scenes, and what a description refuses."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from actions.simulated.description import describe
@@ -35,6 +37,11 @@ def test_the_demo_has_the_jobs_that_readers_get_wrong() -> None:
 
 def test_the_demo_is_the_same_every_time() -> None:
     assert demo().snapshot(LIMIT) == demo().snapshot(LIMIT)
+
+
+def test_the_demo_begins_when_its_clock_says() -> None:
+    begin = datetime(2031, 5, 6, tzinfo=UTC)
+    assert demo(begin).snapshot(LIMIT).taken_at == begin
 
 
 def test_a_demo_left_alone_for_a_day_stays_as_it_is() -> None:

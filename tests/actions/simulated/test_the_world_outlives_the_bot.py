@@ -155,6 +155,20 @@ def test_a_foreign_act_falls_exactly_between_write_and_read_back(served: Served)
     assert served.cluster.fresh_node(N7).reason == "again"
 
 
+def test_a_reason_that_our_write_replaced_is_still_in_the_history(served: Served) -> None:
+    before = served.plugs.now()
+    act: dict[str, object] = {"plug": "admin_drain", "node": N7, "reason": "mine", "by": "dana"}
+    served.plugs.at_next_write(When.BEFORE, act)
+    served.plugs.forward(SECOND)
+    served.cluster.drain(N7, "nw x")
+    written = served.cluster.written_since(N7, before)
+    assert [(each.reason, each.by) for each in written] == [
+        ("mine", "dana"),
+        ("nw x", "nodewarden"),
+    ]
+    assert served.cluster.written_since(N7, before + 2 * SECOND) == ()
+
+
 def test_prepared_faults_and_acts_can_be_dropped(served: Served) -> None:
     served.plugs.fail_next(FaultKind.LOST)
     served.plugs.at_next_write(When.BEFORE, {"plug": "kill_host", "node": N7})
