@@ -127,7 +127,7 @@ class Bot:
             elif verb == "form":
                 await client.views_open(trigger_id=body["trigger_id"], view=MODAL)
             elif verb == "many":
-                for number in range(6):
+                for number in range(5):
                     await respond(text=f"answer {number}")
 
         @app.action(re.compile(".*"))

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from slack_sdk.errors import SlackApiError
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.standin.server import SlackStandIn, Strictness
 from config.clock import Instant
@@ -204,9 +205,7 @@ def test_a_modal_over_its_limits_is_refused(slack: SlackStandIn, bot: Bot) -> No
     ]
 
 
-def test_a_response_url_dies_after_thirty_minutes(bot: Bot) -> None:
-    from slack_sdk.webhook.async_client import AsyncWebhookClient
-
+def test_a_response_url_takes_five_answers_within_thirty_minutes(bot: Bot) -> None:
     clock = HandClock()
     with SlackStandIn(clock) as slack:
         slack.channel("#ops")
@@ -217,7 +216,11 @@ def test_a_response_url_dies_after_thirty_minutes(bot: Bot) -> None:
             response = await AsyncWebhookClient(url).send(text="late")
             return response.status_code, response.body
 
-        assert bot.do(answer) == (200, "ok")
+        assert [bot.do(answer) for _ in range(5)] == [(200, "ok")] * 5
+        status, body = bot.do(answer)
+        assert status == 404
+        assert "used_url" in body
+        assert len(slack.ephemerals_of("ann")) == 5
         clock.passed += timedelta(minutes=31)
         status, body = bot.do(answer)
         assert status == 404
