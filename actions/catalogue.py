@@ -4,8 +4,9 @@ Called by `bot.wiring`. What it hands out is the contract's Protocols and one `A
 each verb finds the hands of the cluster that its call names.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from actions.contract import (
     Action,
@@ -15,17 +16,47 @@ from actions.contract import (
     NodeHands,
     Observation,
     Outcome,
+    Pager,
 )
 from actions.node.settings import Hands as NodeVerbs
 from actions.node.settings import NodeSettings
 from actions.node.verbs import actions as node_actions
+from actions.page.alertmanager import AlertmanagerPager
+from actions.page.backends import Backend, MaybeAccepted, NotAccepted
+from actions.page.chain import PagerChain
+from actions.page.post import Endpoint
+from actions.page.send import actions as page_actions
+from actions.page.slack_mention import Post, SlackMention
+from actions.page.webhook import WebhookPager
+from actions.remote.nodes import RemoteNodes
+from actions.remote.reference import reaches_any
+from actions.remote.settings import RemoteSettings
+from actions.remote.unreached import UnreachedNodes
 from actions.service.settings import Hands as ServiceVerbs
 from actions.service.settings import ServiceSettings
 from actions.service.verbs import actions as service_actions
+from actions.shell import Runner
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
+from actions.slurm.cli import SlurmCli
+from actions.slurm.tools import SlurmSettings
+from config.clock import Clock
 from config.ids import ClusterName
 from config.node_names import NodeName
-from config.settings import Cluster, ClusterKind, Settings
+from config.redaction import Redactor
+from config.secret_store import SecretStore
+from config.settings import Cluster, ClusterKind, PageBackend, PageKind, Settings
+
+__all__ = [
+    "ClusterSite",
+    "Ground",
+    "MaybeAccepted",
+    "NotAccepted",
+    "Post",
+    "SiteRules",
+    "open_clusters",
+    "open_pager",
+    "registry",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +79,24 @@ class SiteRules:
     """The nodes that share a budget with this one."""
 
 
-def open_cluster(name: ClusterName, settings: Cluster) -> ClusterSite:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What every area stands on: made once for the process."""
+
+    clock: Clock
+    redactor: Redactor
+    runner: Runner
+    secrets: SecretStore
+    pause: Callable[[timedelta], None]
+    """Waits in the calling worker thread."""
+    os_user: str
+    """The bot's own."""
+
+
+DEFAULT_SLURM_CONF = "/etc/slurm/slurm.conf"
+
+
+def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> ClusterSite:
     """Hands for one configured cluster; asks no controller yet."""
     if settings.kind is ClusterKind.SIMULATED and settings.simulated_socket is not None:
         line = Line(path=settings.simulated_socket)
@@ -56,23 +104,74 @@ def open_cluster(name: ClusterName, settings: Cluster) -> ClusterSite:
             cluster=SimulatedCluster(name=name, line=line),
             nodes=SimulatedNodes(line=line),
             units=frozenset(settings.units),
-            close=lambda: None,
+            close=_nothing,
         )
-    raise ValueError(f"cluster {name}: kind {settings.kind} has no hands")
+    slurm = SlurmSettings(
+        cluster=name,
+        slurm_conf=str(settings.slurm_conf or DEFAULT_SLURM_CONF),
+        path=f"{settings.slurm_binaries}:/usr/bin:/bin",
+        own_user=ground.os_user,
+    )
+    cluster = SlurmCli(slurm, ground.runner, ground.clock, ground.pause)
+    nodes, close = _remote(settings, ground)
+    return ClusterSite(cluster=cluster, nodes=nodes, units=frozenset(settings.units), close=close)
 
 
-def open_clusters(settings: Settings) -> Mapping[ClusterName, ClusterSite]:
+def _remote(settings: Cluster, ground: Ground) -> tuple[NodeHands, Callable[[], None]]:
+    """Hands on the nodes of a real cluster; none where the site configured no way to them."""
+    if settings.ssh_config is None:
+        return UnreachedNodes(), _nothing
+    hosts = settings.reference_hosts
+    nodes = RemoteNodes(
+        RemoteSettings(ssh_config=settings.ssh_config, units=frozenset(settings.units)),
+        ground.runner,
+        ground.clock,
+        redact=ground.redactor.text,
+        connected=lambda: reaches_any(hosts),
+    )
+    return nodes, nodes.close
+
+
+def _nothing() -> None:
+    """Nothing was started, so nothing is ended."""
+
+
+def open_clusters(settings: Settings, ground: Ground) -> Mapping[ClusterName, ClusterSite]:
     """Hands for every configured cluster."""
     return {
-        ClusterName(name): open_cluster(ClusterName(name), cluster)
+        ClusterName(name): open_cluster(ClusterName(name), cluster, ground)
         for name, cluster in settings.clusters.items()
     }
 
 
+def open_pager(settings: Settings, ground: Ground, mention: Callable[[PageBackend], Post]) -> Pager:
+    """The chain of ways to wake somebody, in the configured order; `mention` posts to Slack."""
+    backends: list[Backend] = []
+    for index, entry in enumerate(settings.pages, 1):
+        name = f"{index}-{entry.kind.value}"
+        endpoint = Endpoint(url=entry.url or "", token=entry.token)
+        match entry.kind:
+            case PageKind.ALERTMANAGER:
+                backends.append(
+                    AlertmanagerPager(
+                        name=name, endpoint=endpoint, secrets=ground.secrets, clock=ground.clock
+                    )
+                )
+            case PageKind.WEBHOOK:
+                backends.append(
+                    WebhookPager(
+                        name=name, endpoint=endpoint, secrets=ground.secrets, clock=ground.clock
+                    )
+                )
+            case PageKind.SLACK:
+                backends.append(SlackMention(name=name, post=mention(entry)))
+    return PagerChain(backends, ground.clock)
+
+
 def registry(
-    sites: Mapping[ClusterName, ClusterSite], rules: SiteRules, others: Iterable[Action] = ()
+    sites: Mapping[ClusterName, ClusterSite], rules: SiteRules, pager: Pager
 ) -> dict[str, Action]:
-    """Every verb by name. `others` are verbs that need no cluster (pages)."""
+    """Every verb by name."""
     found: dict[str, dict[ClusterName, Action]] = {}
     clusters = {name: site.cluster for name, site in sites.items()}
     for name, site in sites.items():
@@ -82,11 +181,7 @@ def registry(
         ):
             found.setdefault(action.spec.name, {})[name] = action
     verbs: dict[str, Action] = {name: _ByCluster(actions) for name, actions in found.items()}
-    for action in others:
-        if action.spec.name in verbs:
-            raise ValueError(f"two actions are called {action.spec.name}")
-        verbs[action.spec.name] = action
-    return verbs
+    return verbs | {action.spec.name: action for action in page_actions(pager)}
 
 
 def _node_hands(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 from actions.contract import Call, Done, Failed, Refusal, Unreadable
 from audit_log.gate import Gate, Question
-from bot.audit_answers import AuditAnswers
 from bot.commands import VERBS, Verb, VerbSpec
 from bot.identities import Identities
 from bot.inventory import Inventory
@@ -44,32 +43,31 @@ class Answers:
         gate: Gate,
         identities: Identities,
         inventory: Inventory,
-        examine: Callable[[], Reply],
+        others: Mapping[Verb, Callable[[Command], Reply]],
     ) -> None:
-        """Over the parts of the bot; `examine` is the doctor."""
+        """Over the parts of the bot; `others` answer what is not about runs, nodes or people."""
         self._parts = parts
         self._gate = gate
         self._identities = identities
         self._inventory = inventory
         self._rehearsal = Rehearsal(parts)
         self._cards = Cards(parts, identities.name)
-        self._audit = AuditAnswers(parts, identities)
+        self._others = others
         self.wake: Callable[[], None] = lambda: None
         """Set by wiring: tells the worker to look at everything now."""
         self._verbs: Mapping[Verb, Callable[[Actor, Door, Command], Reply]] = {
             Verb.STATUS: self._status,
             Verb.LIST: self._list,
             Verb.NODE: self._node,
-            Verb.AUDIT: lambda _actor, _door, command: self._audit.answer(command),
             Verb.WHOAMI: self._whoami,
             Verb.CAN: self._can,
-            Verb.DOCTOR: lambda _actor, _door, _command: examine(),
             Verb.HELP: self._help,
         }
 
     def answer(self, actor: Actor, door: Door, command: Command) -> Reply:
         """The answer to a question."""
-        return self._verbs[command.verb](actor, door, command)
+        other = self._others.get(command.verb)
+        return other(command) if other else self._verbs[command.verb](actor, door, command)
 
     # -- runs ---------------------------------------------------------------------------------
 

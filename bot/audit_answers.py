@@ -1,11 +1,14 @@
 """`audit` at every door: who did what, the export, and whether the chain is whole."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from audit_log.anchors import Anchoring, FileSink
 from audit_log.records import Record
 from audit_log.search import AuditQuery, csv_lines, json_lines, search
+from audit_log.verify import verify
 from bot.identities import Identities
 from bot.phrases import Command, Misread
 from bot.replies import Reply, done
@@ -25,8 +28,16 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 class AuditAnswers:
     """Questions about the ledger."""
 
-    def __init__(self, parts: Parts, identities: Identities) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        identities: Identities,
+        anchoring: Anchoring,
+        anchor_files: Sequence[Path],
+    ) -> None:
         """Reads the ledger; shows names, which the ledger itself does not hold."""
+        self._anchoring = anchoring
+        self._anchor_files = tuple(anchor_files)
         self._ledger = parts.ledger
         self._clock = parts.clock
         self._identities = identities
@@ -36,19 +47,35 @@ class AuditAnswers:
         words = list(command.words)
         what = words.pop(0) if words and "=" not in words[0] else "query"
         query = self._query(words)
+        if what == "verify":
+            return self._verify()
+        if what == "anchor":
+            return self._anchor()
         if what == "export":
             lines = csv_lines if "csv" in command.flags else json_lines
             return done(*self._exported(lines(self._ledger, query)))
         if what != "query":
-            raise Misread(
-                f"audit knows query and export here, not {what!r}; `audit verify` and the "
-                "others work on the file: nodewarden audit --help"
-            )
+            raise Misread(f"audit knows query, export, verify and anchor, not {what!r}")
         found = list(search(self._ledger, query, MOST_ROWS + 1))
         more = ("… more; narrow it with since=, target=, run=",) if len(found) > MOST_ROWS else ()
         rows = [self._line(record) for record in found[:MOST_ROWS]]
         data = {"records": [record.seq for record in found]}
         return done(*(rows or ["no record fits"]), *more, data=data)
+
+    def _verify(self) -> Reply:
+        """The whole chain, and the anchors' word against it."""
+        sinks = [FileSink(path) for path in self._anchor_files]
+        known = [anchor for sink in sinks for anchor in sink.read()] if sinks else None
+        report = verify(self._ledger.path, known)
+        state = "sound" if report.sound else "BROKEN"
+        line = f"{state}: {report.records} records, {report.anchors} anchors compared"
+        findings = [f"BROKEN {finding}" for finding in report.findings]
+        return done(*findings, line, data={"sound": report.sound, "records": report.records})
+
+    def _anchor(self) -> Reply:
+        status = self._anchoring.anchor_now()
+        newest = f"record {status.newest.seq}" if status.newest else "nothing"
+        return done(f"anchored {newest}; {'; '.join(status.failing) or 'every sink took it'}")
 
     def _exported(self, lines: Iterator[str]) -> list[str]:
         out: list[str] = []

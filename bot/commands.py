@@ -209,8 +209,8 @@ VERBS: dict[Verb, VerbSpec] = {
         ),
         VerbSpec(
             verb=Verb.AUDIT,
-            usage="audit [query | export | verify] [actor=… target=… run=… action=… since=7d]",
-            summary="Who did what: query, export as JSON Lines or CSV, verify the chain.",
+            usage="audit [query | export] [actor=… target=… run=… action=… since=7d] [--csv]",
+            summary="Who did what: query, or export as JSON Lines or CSV.",
             example="audit target=gpu-017 since=7d",
             permission=Permission.AUDIT_READ,
             words=(0, 12),

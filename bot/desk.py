@@ -78,6 +78,7 @@ class Desk:
             Verb.DENY: self._deny,
             Verb.HALT: self._halt,
             Verb.HANDS_OFF: self._hands_off,
+            Verb.AUDIT: self._audit,
         }
 
     def submit(self, request: Request) -> Reply:
@@ -267,6 +268,20 @@ class Desk:
         said = f"{request.actor.name}: {reason}"
         self._requests.hands_off(cluster, nodes.names, request.actor.id, said)
         return done(f"hands off {nodes}: no runbook touches them")
+
+    def _audit(self, request: Request) -> Reply:
+        """Questions go on to the answers; confirming a run after a restore changes something."""
+        words = request.command.words
+        if not words or words[0] != "confirm":
+            self._need(request, Permission.AUDIT_READ, Target())
+            return self._answers.answer(request.actor, request.door, request.command)
+        self._need(request, Permission.AUDIT_MANAGE, Target())
+        if len(words) < 2:
+            raise Misread('audit confirm RUN "reason", or audit confirm all "reason"')
+        run = None if words[1] == "all" else self._answers.run(words[1]).id
+        self._requests.confirm_restore(request.actor.id, run, request.command.rest(2))
+        self._answers.wake()
+        return done(f"{run or 'every run'} may act again")
 
     # -- checks -------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import difflib
 import re
 import shlex
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.commands import VERBS, Verb, VerbSpec
@@ -53,12 +53,16 @@ def parse(text: str) -> Command:
         words = shlex.split(plain)
     except ValueError as problem:
         raise Misread(f"a quotation mark is not closed. I read: {_shown(plain)}") from problem
+    return parse_words(words)
+
+
+def parse_words(words: Sequence[str]) -> Command:
+    """The command in words that a shell has parted already. Raises Misread."""
+    if sum(len(word) for word in words) > LONGEST:
+        raise Misread(f"a command has at most {LONGEST} characters")
     if not words:
         return Command(verb=Verb.HELP, text="help")
-    verb = _verb(words[0])
-    if verb is Verb.HELP and words[0] in {"?", "-h", "--help"}:
-        words[0] = "help"
-    return _command(VERBS[verb], words[1:], plain)
+    return _command(VERBS[_verb(words[0])], list(words[1:]), shlex.join(words))
 
 
 def straighten(text: str) -> str:

@@ -6,15 +6,19 @@ clock, and nothing more.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Thread
 
-from actions.catalogue import ClusterSite, SiteRules, open_clusters, registry
-from actions.contract import Pager
+from actions.catalogue import ClusterSite, Ground, SiteRules, open_clusters, registry
+from actions.contract import Page, Pager
 from audit_log.anchors import Anchoring, FileSink, refuse_ahead
+from audit_log.errors import StoreFailed
 from audit_log.gate import Gate
 from audit_log.ledger import Ledger
 from audit_log.people import People
 from audit_log.records import Event, EventKind
 from bot.answers import Answers
+from bot.audit_answers import AuditAnswers
+from bot.commands import Verb
 from bot.desk import Desk
 from bot.diagnostics import Doctor
 from bot.identities import Identities
@@ -22,19 +26,17 @@ from bot.inventory import Inventory
 from bot.pools import Pools
 from bot.rights import StepRights
 from config.actors import ENGINE
-from config.clock import Clock
 from config.ids import ClusterName
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.people import Directory
-from config.redaction import Redactor
 from config.settings import Settings
 from config.version import VERSION
 from runbooks.builtin import BUILTINS
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
 from runbooks.mark_watch import MarkWatch
-from runbooks.paging import Paging
+from runbooks.paging import DEADLINE, Paging
 from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
@@ -76,29 +78,31 @@ class Bot:
         self.parts.ledger.close()
 
 
-def open_bot(settings: Settings, *, clock: Clock, redactor: Redactor, pager: Pager) -> Bot:
+def open_bot(settings: Settings, ground: Ground, pager: Pager) -> Bot:
     """Wire everything. Raises StoreRefused, Problems and what else says why it cannot start."""
     folder = settings.bot.data_folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger.open(
         folder / "nodewarden.db",
-        clock=clock,
-        redactor=redactor,
+        clock=ground.clock,
+        redactor=ground.redactor,
         projectors=(RunProjector(),),
+        on_store_failure=lambda failure: _page_failing_store(pager, failure),
     )
     try:
-        return _wire(settings, ledger, clock, pager)
+        return _wire(settings, ledger, ground, pager)
     except BaseException:
         ledger.close()
         raise
 
 
-def _wire(settings: Settings, ledger: Ledger, clock: Clock, pager: Pager) -> Bot:
+def _wire(settings: Settings, ledger: Ledger, ground: Ground, pager: Pager) -> Bot:
+    clock = ground.clock
     sinks = tuple(FileSink(path) for path in settings.anchors.files)
     for sink in sinks:
         refuse_ahead(ledger, sink.read())
     anchoring = Anchoring(ledger, clock, sinks, settings.anchors.interval, settings.anchors.records)
-    sites = open_clusters(settings)
+    sites = open_clusters(settings, ground)
     inventory = Inventory({name: site.cluster for name, site in sites.items()})
     pools = Pools(settings, clock, inventory.snapshot)
     protected = {
@@ -106,7 +110,7 @@ def _wire(settings: Settings, ledger: Ledger, clock: Clock, pager: Pager) -> Bot
         for name, cluster in settings.clusters.items()
     }
     labels = Labels(ledger, protected)
-    verbs = registry(sites, SiteRules(hands_off=labels.why, pool=pools.nodes))
+    verbs = registry(sites, SiteRules(hands_off=labels.why, pool=pools.nodes), pager)
     specs = {**{name: action.spec for name, action in verbs.items()}, **BUILTINS}
     identities = Identities(Directory(settings), People(ledger))
     gate = Gate(ledger, clock, settings.all_roles, identities.os_user)
@@ -123,7 +127,9 @@ def _wire(settings: Settings, ledger: Ledger, clock: Clock, pager: Pager) -> Bot
         clock=clock,
     )
     doctor = Doctor(settings, parts, inventory, anchoring)
-    answers = Answers(parts, gate, identities, inventory, doctor.examine)
+    audit = AuditAnswers(parts, identities, anchoring, settings.anchors.files)
+    others = {Verb.AUDIT: audit.answer, Verb.DOCTOR: lambda _command: doctor.examine()}
+    answers = Answers(parts, gate, identities, inventory, others)
     paging = Paging(ledger, pager, clock)
     watch = MarkWatch(ledger, clock, inventory.snapshot)
     duties = (inventory.refresh, paging.tick, anchoring.tick, gate.flush, watch.tick)
@@ -146,6 +152,16 @@ def _wire(settings: Settings, ledger: Ledger, clock: Clock, pager: Pager) -> Bot
         doctor=doctor,
         sites=sites,
     )
+
+
+def _page_failing_store(pager: Pager, failure: StoreFailed) -> None:
+    """The one page that is sent without a record: the store itself cannot take one (design 4)."""
+    page = Page(
+        key="nodewarden/store",
+        summary=f"nodewarden cannot write its audit log, no new action begins: {failure}"[:200],
+    )
+    sender = Thread(target=pager.send, args=(page,), kwargs={"deadline": DEADLINE}, daemon=True)
+    sender.start()
 
 
 def _record(ledger: Ledger, kind: EventKind, data: JsonMap | None = None) -> None:

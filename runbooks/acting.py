@@ -23,6 +23,7 @@ from actions.contract import (
     Unreadable,
     Wait,
 )
+from audit_log.restoration import MAY_ACT
 from config.json_values import JsonMap
 from runbooks.frames import Frames
 from runbooks.journal import Finished, Intent, Journal, looked
@@ -127,9 +128,9 @@ class Acting:
         run = frame.run
         record = run.steps.get(place.key)
         attempt = (record.attempt if record else 0) + 1
-        halted = self._parts.halt.reason()
-        if halted is not None:
-            return self._later(frame, place, _halted(halted), undoing=undoing)
+        held = self._held_back(frame)
+        if held:
+            return self._later(frame, place, held, undoing=undoing)
         try:
             seen = action.look(self._frames.call(frame, place, attempt))
         except Unreadable as problem:
@@ -149,6 +150,16 @@ class Acting:
         if why:
             return self._refuse(frame, place, why, undoing=undoing)
         return self._do(frame, place, action, attempt, undoing=undoing)
+
+    def _held_back(self, frame: Frame) -> str:
+        """Why no effect may begin now: the stop button, or a restore that nobody confirmed."""
+        halted = self._parts.halt.reason()
+        if halted is not None:
+            return _halted(halted)
+        root = self._frames.root(frame.run).id
+        if self._parts.ledger.query(MAY_ACT, (root,))[0][0]:
+            return ""
+        return f"the ledger was restored: an admin confirms with `audit confirm {root}` first"
 
     def _moved(self, frame: Frame, place: Place, seen: Observation) -> str:
         planned = self._frames.planned(frame, place.key)

@@ -13,6 +13,7 @@ from typing import Any
 from actions.contract import ActionSpec, Mark, Observation
 from audit_log.ledger import Transaction, Urgency
 from audit_log.records import Event, EventKind
+from audit_log.restoration import MAY_ACT
 from config.actors import ENGINE
 from config.clock import from_microseconds, microseconds
 from config.ids import ClusterName, PlanHash, RunId
@@ -393,6 +394,8 @@ def _may_act(
         raise Changed(f"{run.id} is {run.state}")
     if run.stop_wanted and not intent.undoing:
         raise Changed(f"{run.id} is asked to {run.stop_wanted}")
+    if not transaction.query(MAY_ACT, (root,))[0][0]:
+        raise Changed(f"{root} is not confirmed since the restore")
     step = run.steps.get(intent.place.key)
     if (step.attempt if step else 0) + 1 != intent.attempt:
         raise Changed(f"{run.id}: another attempt of {intent.place.key}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from audit_log.ledger import Transaction, Urgency
 from audit_log.records import Event, EventKind
+from audit_log.restoration import PENDING
 from config.actors import Actor, ActorKind, Door
 from config.clock import microseconds
 from config.ids import ActorId, ClusterName, PlanHash, RunId
@@ -274,6 +275,25 @@ class Requests:
         data: JsonMap = {"nodes": list(nodes), "why": (reason or "")[:500]}
         event = Event(kind=kind, actor=actor, cluster=cluster, data=data)
         self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
+
+    def confirm_restore(self, actor: ActorId, run: RunId | None, reason: str) -> None:
+        """After a restore: this run may act again, or (None) every run may."""
+
+        def decide(transaction: Transaction) -> None:
+            if not transaction.query(PENDING):
+                raise CannotDo("no restore waits for a confirmation")
+            cluster = self._load(transaction, run).cluster if run is not None else None
+            transaction.append(
+                Event(
+                    kind=EventKind.RESTORE_CONFIRMED,
+                    actor=actor,
+                    run=run,
+                    cluster=cluster,
+                    data={"why": reason[:500]},
+                )
+            )
+
+        self._ledger.commit(decide, Urgency.ACK)
 
     def _load(self, transaction: Transaction, run: RunId) -> Run:
         try:

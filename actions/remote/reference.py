@@ -1,0 +1,21 @@
+"""Whether the bot itself reaches anything: without that, the silence of a node means nothing."""
+
+import socket
+from collections.abc import Iterable
+
+PATIENCE = 2.0
+"""Seconds for one host; they are local to the cluster."""
+
+
+def reaches_any(hosts: Iterable[str]) -> bool:
+    """Whether one of these (`host:port`) answers a TCP connection; true where a site named none (hands 2)."""
+    named = False
+    for host in hosts:
+        named = True
+        try:
+            name, _, port = host.rpartition(":")
+            with socket.create_connection((name.strip("[]"), int(port)), PATIENCE):
+                return True
+        except OSError:
+            continue
+    return not named

@@ -1,0 +1,151 @@
+"""The desk's verbs on the command line: sent to the running bot, or, with --standalone, done here."""
+
+import json
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.commands import Verb, VerbSpec
+from bot.local_client import BotAway, talk
+from bot.local_wire import Ask
+from bot.replies import ReplyKind
+
+_ON_THE_FILE = frozenset({"verify", "rebuild", "backup", "restore"})
+"""What `audit` does to a file that is named; without a file the running bot is asked."""
+_AWAY_CODE = 4
+"""Exit code when no bot answers."""
+
+
+def verb_command(spec: VerbSpec) -> click.Command:
+    """The command of one verb; its words are parsed by the bot, as those of every door."""
+    parameters: list[click.Parameter] = [
+        click.Argument(["words"], nargs=-1, type=click.UNPROCESSED),
+        click.Option(["--json", "as_json"], is_flag=True, help="Answer as one JSON object a line."),
+        click.Option(["--socket"], type=click.Path(path_type=Path), help="The bot's socket."),
+        click.Option(["--config"], type=click.Path(path_type=Path), multiple=True,
+                     help="Configuration, to find the socket, or for --standalone."),
+        click.Option(["--no-wait"], is_flag=True, help="Do not follow a started run."),
+        click.Option(["--standalone"], is_flag=True,
+                     help="Do it here, without a server: break-glass, for the service account."),
+    ]  # fmt: skip
+    return click.Command(
+        name=spec.verb.value,
+        callback=lambda **given: _carry_out(spec, given),
+        params=parameters,
+        help=f"{spec.summary}\n\nUsage: {spec.usage}\n\nExample: nodewarden {spec.example}",
+        context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
+    )
+
+
+def _carry_out(spec: VerbSpec, given: dict[str, Any]) -> None:
+    words = (spec.verb.value, *given["words"])
+    if spec.verb is Verb.AUDIT and len(words) > 2 and words[1] in _ON_THE_FILE:
+        from bot.cli_ledger import ledger
+
+        ledger.main(args=list(words[1:]), prog_name="nodewarden audit")
+    if given["standalone"]:
+        from bot.standalone import run_standalone
+
+        sys.exit(run_standalone(list(given["config"]), words, as_json=given["as_json"]))
+    key = f"cli-{secrets.token_hex(16)}"
+    ask = Ask(words=words, key=key, follow=not given["no_wait"])
+    try:
+        code = _ask(ask, given)
+    except BotAway as away:
+        if spec.verb is Verb.HALT and not _options(given["words"]):
+            sys.exit(_halt_by_file(given, away))
+        click.echo(f"{away}", err=True)
+        code = _AWAY_CODE
+    sys.exit(code)
+
+
+def _options(words: tuple[str, ...]) -> bool:
+    return any(word.startswith("--") for word in words)
+
+
+def _ask(ask: Ask, given: dict[str, Any]) -> int:
+    """Send, print what comes, and make the exit code of it."""
+    code, shown = 0, 0
+    path = _socket(given)
+    if ask.words[0] == Verb.HALT and not _options(given["words"]):
+        _halt_file_first(path, ask.words[1:])
+    for line in talk(path, ask):
+        if given["as_json"]:
+            click.echo(json.dumps(line))
+        reply, card = line.get("reply"), line.get("card")
+        if reply is not None:
+            code = ReplyKind(reply["kind"]).exit_code
+            if not given["as_json"]:
+                for text in reply["lines"]:
+                    click.echo(_safe(text), err=code != 0)
+        if card is not None:
+            code = _code_of(card) if reply is None else code
+            if not given["as_json"]:
+                shown = _show(card, shown, first=reply is not None)
+    return code
+
+
+def _show(card: dict[str, Any], shown: int, *, first: bool) -> int:
+    """Print the steps that are new; the whole card once the run rests."""
+    steps = card["steps"]
+    if not first:
+        for text in steps[shown:]:
+            if text[0] in "✔✘?↩":
+                click.echo(f"  {_safe(text)}")
+    done = sum(1 for text in steps if text[0] in "✔✘?↩·")
+    if not card["acts"]:
+        for text in (card["title"], *card["lines"]):
+            click.echo(_safe(text))
+        for command in card["next"]:
+            click.echo(f"  nodewarden {command}")
+    return max(shown, done)
+
+
+def _code_of(card: dict[str, Any]) -> int:
+    """0 for a run that succeeded or waits for a yes, 1 for one that did not."""
+    good = {"succeeded", "awaiting_approval", "running", "waiting", "requested", "undone"}
+    return 0 if card["state"] in good else 1
+
+
+def _safe(text: str) -> str:
+    """Text from outside for a terminal: no control characters, no direction overrides."""
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text
+    )
+
+
+def _socket(given: dict[str, Any]) -> Path:
+    if given["socket"] is not None:
+        return Path(given["socket"])
+    named = os.environ.get("NODEWARDEN_SOCKET")
+    if named:
+        return Path(named)
+    if given["config"]:
+        from config.load import load
+
+        return load(list(given["config"])).bot.socket_path
+    return Path("/var/lib/nodewarden/nodewarden.sock")
+
+
+def _halt_file_first(socket: Path, reason: tuple[str, ...]) -> None:
+    """The file stops the bot even where it does not answer; who may not write it asks the bot."""
+    from runbooks.halt import HaltFile
+
+    path = socket.parent / "halt"
+    if (socket.parent / "nodewarden.db").exists() and os.access(socket.parent, os.W_OK):
+        HaltFile(path).set(" ".join(reason) or "halted from the command line")
+        click.echo(f"halt file written: {path}")
+
+
+def _halt_by_file(given: dict[str, Any], away: BotAway) -> int:
+    """No bot answered: the file alone counts."""
+    path = _socket(given).parent / "halt"
+    if path.exists():
+        click.echo("halted: no new effect begins. The bot did not answer; it keeps to the file")
+        return 0
+    click.echo(f"{away}; and {path} cannot be written by you: ask the bot's account", err=True)
+    return _AWAY_CODE

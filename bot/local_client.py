@@ -1,0 +1,50 @@
+"""Talks to the running bot over its Unix socket. Called by the command line; standard library only."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bot.local_wire import Ask, encode_ask
+
+CONNECT = 2.0
+"""Seconds to be let in."""
+FIRST_ANSWER = 30.0
+"""Seconds for the first answer; a bot that is stopped does not give one."""
+
+
+class BotAway(Exception):
+    """No bot answers; the message says what to do."""
+
+
+def talk(path: Path, ask: Ask) -> Iterator[dict[str, Any]]:
+    """Send one request; its answer and, when followed, the cards. Raises BotAway."""
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    line.settimeout(CONNECT)
+    try:
+        line.connect(str(path))
+        line.settimeout(FIRST_ANSWER)
+        line.sendall(encode_ask(ask))
+    except OSError as problem:
+        line.close()
+        raise BotAway(
+            f"no bot answers at {path} ({problem}): start it with `nodewarden serve`, or name its "
+            "socket with --socket or NODEWARDEN_SOCKET; in an emergency use --standalone"
+        ) from problem
+    with line, line.makefile("rb") as answers:
+        try:
+            yield from _lines(answers, line)
+        except OSError as problem:
+            raise BotAway(f"the bot at {path} stopped answering: {problem}") from problem
+
+
+def _lines(answers: Any, line: socket.socket) -> Iterator[dict[str, Any]]:
+    first = True
+    for text in answers:
+        if first:
+            line.settimeout(None)  # a run may rest for hours before its next card
+            first = False
+        yield json.loads(text)
+    if first:
+        raise OSError("it closed the connection without an answer")

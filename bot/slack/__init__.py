@@ -1,0 +1,1 @@
+"""The Slack door: Bolt over Socket Mode, cards as renderings of stored state."""
