@@ -117,7 +117,7 @@ class SlurmCli:
     def _look(self, node: NodeName) -> tuple[Node | None, tuple[Job, ...], frozenset[str]]:
         """The node if no visible job explains its state, its jobs, and what is private."""
         at = self._clock.now().wall
-        tools = self._tools(3)
+        tools = self._tools(4)
         private_data = tools.controller().private_data
         seen = self._node(tools, _one(node))
         jobs = tools.jobs_on(node)

@@ -27,12 +27,12 @@ from config.ids import JobId
 
 ROW_FIELDS = (
     *("JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "UserName", "Account"),
-    *("State", "Reason", "Partition", "NodeList", "ReqNodes", "ExcNodes", "NumNodes", "NumTasks"),
+    *("State", "Reason", "Partition", "NodeList", "ReqNodes", "NumNodes", "NumTasks"),
     *("tres-alloc", "tres-per-node", "tres-per-job", "tres-per-task", "BatchFlag", "Requeue"),
     *("RestartCnt", "PriorityLong", "QOS", "Reservation", "Dependency", "SubmitTime", "StartTime"),
     *("EndTime", "TimeLimit", "Cluster", "Comment", "Name"),
 )
-"""Fields that `squeue --Format` is asked for."""
+"""Fields that `squeue --Format` is asked for; `ExcNodes` comes from a second question."""
 
 _STRONGEST = (
     *("COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED"),
