@@ -31,6 +31,7 @@ _ALL: tuple[Callable[..., object], ...] = (
     host_plugs.refuse_ssh,
     host_plugs.change_host_key,
     slurm_plugs.lose_address,
+    slurm_plugs.find_address,
     slurm_plugs.admin_drain,
     slurm_plugs.admin_resume,
     slurm_plugs.admin_down,

@@ -155,7 +155,7 @@ class SimulationServer:
             return
         except (Unreadable, Rejected, UnknownNode, Refusal, WriteUnknown, ValueError) as error:
             peer.pending = wire.encode_error(error)
-        except (KeyError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001  one bad request must not end everybody's cluster
             peer.pending = wire.encode_error(ValueError(f"request not understood: {error!a}"))
         self._send(peer)
 

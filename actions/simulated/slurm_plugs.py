@@ -28,6 +28,14 @@ def lose_address(state: Here, *, node: NodeName) -> None:
     controller_rules.set_down(state, record, NO_ADDRESS)
 
 
+def find_address(state: Here, *, node: NodeName) -> None:
+    """The name is resolved again and slurmctld reconfigured: the node registers."""
+    record = node_named(state, node)
+    if record.reason == NO_ADDRESS:
+        record.down, record.reason, record.reason_by, record.reason_at = False, "", "", None
+        controller_rules.contact(state, record, state.hosts[node])
+
+
 def admin_drain(
     state: Here, *, node: NodeName, reason: str, by: str, ago: timedelta = timedelta(0)
 ) -> None:

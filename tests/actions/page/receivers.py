@@ -3,6 +3,7 @@
 import http.server
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +48,10 @@ class Receiver:
 
 @contextmanager
 def receiver(
-    status: int = 200, body: bytes = b"", headers: dict[str, str] | None = None
+    status: int = 200,
+    body: bytes = b"",
+    headers: dict[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[Receiver]:
     """An HTTP server that always answers this."""
     seen = Receiver()
@@ -70,8 +74,16 @@ def receiver(
         def log_message(self, *args: object) -> None:
             """Say nothing."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    seen.url = f"http://127.0.0.1:{server.server_port}"
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A caller that turns away is what these tests are about."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+    seen.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -1,8 +1,12 @@
 """HTTP receivers that fail in every way, and what the receipts then say."""
 
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +31,7 @@ from tests.actions.page.receivers import (
     receiver,
 )
 
+OPENSSL = shutil.which("openssl")
 TOKEN = SecretRef("env:PAGE_TOKEN")
 HASTE = timedelta(milliseconds=400)
 
@@ -130,6 +135,26 @@ def test_nobody_listening_is_known_not_to_have_sent() -> None:
     first, second = sent(webhook(closed_port()))
     assert (first.accepted, first.unknown, second.accepted) == (False, False, True)
     assert first.detail == "no connection: refused or unreachable"
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+def test_a_receiver_whose_certificate_nobody_signed_gets_no_page(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *(str(OPENSSL), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
+            *("-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with receiver(tls=context) as seen:
+        first, second = sent(webhook(seen.url))
+    assert (first.accepted, first.unknown, second.accepted) == (False, False, True)
+    assert "not trusted" in first.detail
+    assert seen.posts == []
 
 
 def test_a_host_that_has_no_address_is_known_not_to_have_sent() -> None:

@@ -238,6 +238,17 @@ def test_a_start_that_fails_says_so(world: World) -> None:
     assert (service.state, service.detail) == (ServiceState.FAILED, why)
 
 
+def test_a_node_whose_name_is_not_resolved_is_down_until_it_is(world: World) -> None:
+    world.plug("lose_address", {"node": N7})
+    forward(world, 10 * MINUTE)
+    assert (node(world, N7).base, node(world, N7).reason) == (
+        NodeBase.DOWN,
+        "NO NETWORK ADDRESS FOUND",
+    )
+    world.plug("find_address", {"node": N7})
+    assert (node(world, N7).state, node(world, N7).reason) == ("IDLE", "")
+
+
 def test_a_reservation_shows_on_its_nodes_until_it_ends(world: World) -> None:
     world.plug("reserve", {"name": "drv", "nodes": N7, "lasts": 60})
     assert node(world, N7).state == "IDLE+MAINTENANCE+RESERVED"

@@ -254,6 +254,8 @@ def test_a_new_server_at_the_same_path_goes_on_with_the_same_world(
         b'{"sort":"plug","verb":"kill_slurmd","arguments":{"node":"gpu-7","x":1}}\n',
         b'{"sort":"write","verb":"drain","arguments":{"node":"gpu-7"}}\n',
         b'{"sort":"stage","verb":"forward","arguments":{"by":"soon"}}\n',
+        b'{"sort":"stage","verb":"forward","arguments":{"by":9e12}}\n',
+        b'{"sort":"stage","verb":"forward","arguments":{"by":8e13}}\n',
         b"\xff\xfe\n",
     ],
 )
