@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from actions.contract import ActionSpec
 from runbooks.calls import check_calls
 from runbooks.causes import Causes, load_causes
+from runbooks.definition import Definition, pin
 from runbooks.load import load_runbook
 from runbooks.model import Runbook
 from runbooks.problems import Problem, Problems
@@ -24,6 +25,25 @@ class Library:
     causes: Mapping[Place, Causes] = field(default_factory=dict)
     released: frozenset[str] = frozenset()
     """Paths in the list of released files."""
+    registry: Mapping[str, ActionSpec] = field(default_factory=dict)
+    """The contracts that the files were held against."""
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all runbooks that can be asked for."""
+        return tuple(sorted(self.newest))
+
+    def definition(self, name: str, version: int | None = None) -> Definition:
+        """Everything a run of this runbook pins, the newest released version by default.
+
+        Raises KeyError with a sentence when there is no such released version.
+        """
+        newest = self.newest
+        if name not in newest:
+            raise KeyError(f"there is no runbook {name!r}; there is: {', '.join(self.names())}")
+        asked = Place(shelf="library", name=name, version=version or newest[name].version)
+        if asked.path not in self.released or asked not in self.runbooks:
+            raise KeyError(f"{name} has no released version {asked.version}")
+        return pin(self.runbooks[asked], newest, self.newest_causes, self.registry)
 
     @property
     def newest(self) -> Mapping[str, Runbook]:
@@ -71,7 +91,9 @@ def examine(
         except Problems as error:
             problems.extend(error.problems)
     digests, _ = read_released(texts.get(RELEASED, ""))
-    library = Library(runbooks=runbooks, causes=causes, released=frozenset(digests))
+    library = Library(
+        runbooks=runbooks, causes=causes, released=frozenset(digests), registry=registry
+    )
     problems.extend(check_released(texts.get(RELEASED, ""), texts))
     problems.extend(_cross_problems(library, registry))
     return library, tuple(sorted(set(problems)))

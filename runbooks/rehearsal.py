@@ -1,148 +1,168 @@
-"""What a run would do, without asking for it: the same decisions and the same looks, no records.
+"""Plays a runbook against a described cluster, without touching one. Pure.
 
-Called by `plan` and `--dry-run`. It goes as far as the plan, or as far as a step that would wait.
+Called by `nodewarden runbook test` and by tests of runbooks. The description gives what the looks
+would answer; every other step is only told. What the engine adds (permissions, locks, approvals,
+limits) is not played.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
 
-from actions.contract import Done, Failed, Refusal, Unreadable
-from config.json_values import JsonMap
-from runbooks.builtin import DIAGNOSE
+from actions.contract import ActionSpec, ValueType
+from config.json_values import Json, JsonMap
+from config.yaml_reader import YamlProblems, read
+from runbooks.builtin import BUILTINS, DECIDE_PERSON, DIAGNOSE
 from runbooks.definition import Definition
 from runbooks.diagnosis import as_output, diagnose
-from runbooks.expressions import ExpressionError
-from runbooks.frames import EMPTY_PLAN, Frames
-from runbooks.next_step import (
-    Finish,
-    Frame,
-    GiveUp,
-    MakePlan,
-    NeedPerson,
-    Next,
-    Place,
-    Read,
-    Skip,
-    next_step,
-)
-from runbooks.parts import Parts
-from runbooks.plan import Plan
-from runbooks.planner import diagnosis_of, make_plan
-from runbooks.rails import Needed, PlanGate, needed
-from runbooks.run import Run, StepRecord, StepState
+from runbooks.expressions import ExpressionError, evaluate, truth, value_of
+from runbooks.model import Runbook, Step
+from runbooks.problems import Problems, from_reader
+from runbooks.shape import top
+from runbooks.values import ParameterError, misfit, misfits, settle
 
-MOST_STEPS = 100
+_KEYS: Final = ("parameters", "answers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsed:
-    """How far it came and what it would do."""
+class Described:
+    """What is assumed of the world."""
 
-    run: Run
-    """With its read steps, for the card."""
-    outputs: dict[str, JsonMap]
-    plan: Plan
-    needed: Needed
-    ends: str
-    """Why it stopped where it did, one sentence."""
+    parameters: JsonMap = field(default_factory=dict)
+    answers: Mapping[str, JsonMap] = field(default_factory=dict)
+    """Output by name of action, `node.observe: {base: IDLE, …}`."""
 
 
-class Rehearsal:
-    """Plays a run up to its plan."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What one step would do."""
 
-    def __init__(self, parts: Parts) -> None:
-        """Over the engine's parts, of which it writes to none."""
-        self._parts = parts
-        self._frames = Frames(parts)
+    step: str
+    """Its id; `caller/id` inside a called runbook."""
+    verb: str
+    """looks, acts, calls, asks, skipped, person, wrong."""
+    text: str
+    """The action with its arguments, or why."""
 
-    def play(self, run: Run, definition: Definition) -> Rehearsed:
-        """Look for real and stop before the first effect."""
-        frame = Frame(
-            run=run,
-            definition=definition,
-            runbook=definition.runbook,
-            specs=self._parts.specs,
-            outputs={},
-            plan_keys=frozenset(),
-            plan_ready=False,
-            locked=False,
-        )
-        for _ in range(MOST_STEPS):
+
+class _Ended(Exception):
+    """Nothing after this step would run."""
+
+
+def read_description(text: str, source: str) -> Described:
+    """A described cluster out of a file. Raises Problems."""
+    try:
+        table = top(read(text, source))
+    except YamlProblems as error:
+        raise Problems(from_reader(error.problems)) from error
+    table.allow(_KEYS)
+    answers = table.table("answers")
+    described = Described(
+        parameters=table.table("parameters").entries,
+        answers={name: answers.table(name).entries for name in answers.entries},
+    )
+    if table.findings.problems:
+        raise Problems(table.findings.problems)
+    return described
+
+
+def rehearse(
+    definition: Definition, described: Described, registry: Mapping[str, ActionSpec]
+) -> tuple[Told, ...]:
+    """What each step would do, in order. Raises ParameterError for unfit parameters."""
+    parameters = settle(definition.runbook, described.parameters)
+    play = _Play(definition, described, {**registry, **BUILTINS})
+    with suppress(_Ended):
+        play.runbook(definition.runbook, parameters, "")
+    return tuple(play.told)
+
+
+class _Play:
+    """One playing; `told` grows until the end or a step that ends it."""
+
+    def __init__(
+        self, definition: Definition, described: Described, specs: Mapping[str, ActionSpec]
+    ) -> None:
+        self._definition = definition
+        self._described = described
+        self._specs = specs
+        self.told: list[Told] = []
+
+    def runbook(self, runbook: Runbook, parameters: JsonMap, prefix: str) -> None:
+        """The steps of one runbook; `prefix` names its caller."""
+        steps: dict[str, Json] = {}
+        for step in runbook.steps:
+            key = f"{prefix}{step.id}"
+            names: dict[str, Json] = {**parameters, "steps": steps}
             try:
-                move = next_step(frame)
-            except ExpressionError as problem:
-                return self._end(frame, f"the runbook cannot go on: {problem}")
-            if isinstance(move, MakePlan):
-                return self._planned(frame)
-            after = self._one(frame, move)
-            if isinstance(after, str):
-                return self._end(frame, after)
-            frame = after
-        return self._end(frame, "it has too many steps to rehearse")
+                outputs = self._targets(step, names, key)
+            except ExpressionError as error:
+                self._end(key, "wrong", str(error))
+            if outputs:
+                whole: Json = outputs if step.for_each is not None else outputs[""]
+                steps[step.id] = {"output": whole}
 
-    def _one(self, frame: Frame, move: Next) -> Frame | str:
-        """The frame after one step that changes nothing, or why there is none."""
-        match move:
-            case Read(place=place):
-                return self._read(frame, place)
-            case Skip(place=place, why=why):
-                return _with(frame, place, StepState.SKIPPED, {}, why)
-            case NeedPerson(why=why):
-                return f"a person decides: {why}"
-            case GiveUp(why=why):
-                return why
-            case Finish():
-                return "nothing needs to be done"
-            case _:
-                return "it would go on from here"
+    def _targets(self, step: Step, names: JsonMap, key: str) -> dict[str, Json]:
+        """Output by target; the one anonymous target is the empty text."""
+        if step.for_each is None:
+            return self._one(step, names, key, "")
+        nodes = value_of(step.for_each, names)
+        why = misfit(ValueType.NODES, nodes)
+        if why or not isinstance(nodes, Sequence):
+            raise ExpressionError(why, step.for_each)
+        outputs: dict[str, Json] = {}
+        for node in nodes:
+            outputs |= self._one(step, {**names, "item": node}, f"{key}/{node}", str(node))
+        return outputs
 
-    def _read(self, frame: Frame, place: Place) -> Frame | str:
-        name = str(place.step.do)
-        if name == DIAGNOSE.name:
-            facts = place.arguments.get("facts")
-            causes = frame.definition.causes[str(place.arguments.get("causes", ""))]
-            found = diagnose(causes, dict(facts) if isinstance(facts, dict) else {})
-            return _with(frame, place, StepState.DONE, as_output(found), found.why)
+    def _one(self, step: Step, names: JsonMap, key: str, target: str) -> dict[str, Json]:
+        if step.when is not None and not truth(step.when, names):
+            self._tell(key, "skipped", f"not so: {step.when}")
+            return {}
+        if step.approve is not None:
+            self._tell(key, "asks", str(evaluate(step.approve, names)))
+            return {target: {}}
+        arguments = evaluate(step.arguments, names)
+        given = arguments if isinstance(arguments, Mapping) else {}
+        if step.call is not None:
+            return {target: self._call(step.call, given, key)}
+        return {target: self._do(step.do or "", given, key)}
+
+    def _call(self, name: str, given: JsonMap, key: str) -> Json:
+        called = self._definition.called[name]
+        self._tell(key, "calls", f"{called.name} v{called.version}")
         try:
-            outcome = self._parts.registry[name].do(self._frames.call(frame, place, 0))
-        except (Unreadable, Refusal) as problem:
-            return f"{place.step.id} gets no answer: {problem}"
-        if isinstance(outcome, Done):
-            return _with(frame, place, StepState.DONE, outcome.output, "")
-        if isinstance(outcome, Failed):
-            return f"{place.step.id}: {outcome.error}"
-        return f"{place.step.id} would wait: {outcome.why}"
+            parameters = settle(called, given)
+        except ParameterError as error:
+            self._end(key, "wrong", str(error))
+        self.runbook(called, parameters, f"{key}/")
+        return {}
 
-    def _planned(self, frame: Frame) -> Rehearsed:
-        try:
-            plan = make_plan(
-                frame,
-                self._parts.registry,
-                lambda place: self._frames.call(frame, place, 0),
-                self._frames.pinned(frame),
-            )
-        except (Unreadable, Refusal) as problem:
-            return self._end(frame, f"no plan can be made: {problem}")
-        told = diagnosis_of(frame)
-        autonomy = self._parts.policy.autonomy_of(
-            frame.run.runbook,
-            str(told.get("id") or ""),
-            str(told.get("autonomy") or ""),
-            asked_by_person=True,
-        )
-        who = needed(plan, autonomy, self._parts.policy.site.limits)
-        return self._result(frame, plan, who, who.why)
+    def _do(self, name: str, given: JsonMap, key: str) -> Json:
+        spec = self._specs[name]
+        wrong = misfits(spec.parameters, given)
+        if wrong:
+            self._end(key, "wrong", "; ".join(wrong))
+        if spec is DECIDE_PERSON:
+            self._end(key, "person", str(given.get("say", "")))
+        if spec is DIAGNOSE:
+            return self._diagnose(given, key)
+        written = ", ".join(f"{word}={value}" for word, value in given.items())
+        self._tell(key, "looks" if spec.looks_only else "acts", f"{name}({written})")
+        return self._described.answers.get(name, {})
 
-    def _end(self, frame: Frame, why: str) -> Rehearsed:
-        nobody = Needed(gate=PlanGate.NONE, persons=0, why=why)
-        return self._result(frame, EMPTY_PLAN, nobody, why)
+    def _diagnose(self, given: JsonMap, key: str) -> Json:
+        facts = given.get("facts")
+        causes = self._definition.causes[str(given.get("causes"))]
+        found = diagnose(causes, facts if isinstance(facts, Mapping) else {})
+        cause = f"{found.decided.id} {found.decided.title}" if found.decided else "no cause decides"
+        self._tell(key, "looks", f"{cause}; {found.why}")
+        return as_output(found)
 
-    def _result(self, frame: Frame, plan: Plan, who: Needed, why: str) -> Rehearsed:
-        return Rehearsed(
-            run=frame.run, outputs=dict(frame.outputs), plan=plan, needed=who, ends=why
-        )
+    def _tell(self, key: str, verb: str, text: str) -> None:
+        self.told.append(Told(step=key, verb=verb, text=text))
 
-
-def _with(frame: Frame, place: Place, state: StepState, output: JsonMap, why: str) -> Frame:
-    record = StepRecord(step=place.step.id, node=place.node, state=state, output=output, why=why)
-    run = replace(frame.run, steps={**frame.run.steps, place.key: record})
-    return replace(frame, run=run, outputs={**frame.outputs, place.key: output})
+    def _end(self, key: str, verb: str, text: str) -> NoReturn:
+        self._tell(key, verb, text)
+        raise _Ended

@@ -117,6 +117,19 @@ def test_a_request_gets_the_newest_released_version() -> None:
     assert _library(draft).newest_causes["small"].version == 1
 
 
+def test_a_version_can_be_asked_for_when_it_is_released() -> None:
+    draft = {**TEXTS, MEND2: RUNBOOK.replace("version: 1", "version: 2")}
+    library = examine({**draft, RELEASED: _released(TEXTS)}, REGISTRY)[0]
+    assert library.names() == ("caller", "mend")
+    assert library.definition("mend").runbook.version == 1
+    with pytest.raises(KeyError, match="has no released version 2"):
+        library.definition("mend", 2)
+    with pytest.raises(KeyError, match="there is no runbook 'mnd'"):
+        library.definition("mnd")
+    assert _library(draft).definition("mend", 1).runbook.version == 1
+    assert _library(draft).definition("mend").runbook.version == 2
+
+
 @pytest.mark.parametrize("path", [MEND, "causes/small/v1.yaml"])
 def test_a_released_file_that_was_edited_is_refused(path: str) -> None:
     listed = _released(TEXTS)
