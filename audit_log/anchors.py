@@ -25,6 +25,9 @@ from config.actors import ENGINE
 from config.clock import Clock, from_microseconds, microseconds
 from config.ids import InstanceId
 
+_RECENT = 65_536
+"""Bytes at the end of an anchor file that hold its newest lines."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
@@ -100,6 +103,16 @@ class FileSink:
         """Every anchor in it; torn lines are passed over, since they promise nothing."""
         try:
             text = self._path.read_text("utf-8", "backslashreplace")
+        except FileNotFoundError:
+            return ()
+        return tuple(parsed(text.splitlines()))
+
+    def recent(self) -> tuple[Anchor, ...]:
+        """The last few hundred: enough for a start, which must not read years of lines."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _RECENT))
+                text = file.read().decode("utf-8", "backslashreplace")
         except FileNotFoundError:
             return ()
         return tuple(parsed(text.splitlines()))

@@ -19,6 +19,7 @@ from config.clock import from_microseconds, microseconds
 from config.ids import ActorId, ClusterName, RunId, StepId
 from config.json_values import Json, JsonMap
 from config.node_names import NodeName
+from config.redaction import Redactor
 
 VERSION = 1
 """Version of the record format. A new meaning is a new number; every old one stays readable."""
@@ -29,6 +30,7 @@ LARGEST_RECORD = 8192
 LARGEST_INTEGER = 2**53
 """Larger whole numbers lose digits in other JSON readers, so they are stored as text."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _KINDS = frozenset(kind.value for kind in EventKind)
 _LONGEST_NAME = 300
 _DEEPEST = 32
@@ -47,19 +49,20 @@ class Encoded:
     """Contents that the text names by SHA-256 only."""
 
 
-def encode(event: Event, *, seq: int, at: datetime, prev: str) -> Encoded:
-    """The record of `event` at this place of the chain."""
-    names = _names(event)
+def encode(event: Event, *, seq: int, at: datetime, prev: str, redactor: Redactor) -> Encoded:
+    """The record of `event` at this place of the chain, its data redacted once more."""
+    names, data = _names(event), plain_map(event.data)
+    spilled: tuple[bytes, ...] = ()
+    data_text = canonical(data)
+    if not redactor.is_clean(data_text):
+        data = redactor.values(data)
+        data_text = canonical(data)
     room = LARGEST_RECORD - _FRAME - len(canonical(names))
-    data, spilled = fit(plain_map(event.data), room)
-    text = canonical(
-        {
-            "at_us": microseconds(at),
-            "event": {**names, "data": data},
-            "prev": prev,
-            "seq": seq,
-            "v": VERSION,
-        }
+    if len(data_text) > room:
+        data, spilled = fit(data, room)
+    inner = canonical({**names, "data": data})
+    text = (
+        f'{{"at_us":{microseconds(at)},"event":{inner},"prev":"{prev}","seq":{seq},"v":{VERSION}}}'
     )
     return Encoded(text=text, digest=digest_of(text), spilled=spilled)
 
@@ -97,7 +100,7 @@ def digest_of(text: str) -> str:
 
 def canonical(value: Json) -> str:
     """The one JSON text of a plain value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def plain_map(value: Mapping[object, object] | JsonMap) -> dict[str, Json]:
@@ -219,6 +222,9 @@ def _names(event: Event) -> dict[str, Json]:
 def _short(name: str) -> str:
     """A name that leaves room for the rest; a longer one ends in its own digest."""
     text = _text(name)
+    # Escaping at most doubles printable ASCII; nearly every name ends here.
+    if len(text) < _LONGEST_NAME // 2 and text.isascii() and text.isprintable():
+        return text
     if len(canonical(text)) <= _LONGEST_NAME:
         return text
     mark = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

@@ -12,7 +12,6 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +21,7 @@ from audit_log.artefacts import ArtefactStore, artefact_folder
 from audit_log.ballast import Ballast
 from audit_log.chain import FIRST_PREV, Head
 from audit_log.database import Connection, Row, Store, open_store
-from audit_log.encoding import canonical, decode, encode, plain_map
+from audit_log.encoding import decode, encode
 from audit_log.errors import NotAReadQuery, StoreFailed
 from audit_log.projections import (
     ProjectionCursor,
@@ -124,7 +123,8 @@ class Ledger:
         self._readers: WeakSet[_Reader] = WeakSet()
         self.artefacts = ArtefactStore(artefact_folder(store.path))
         ballast = Ballast(store.path)
-        ballast.fill()
+        if not ballast.fill():
+            log.warning("too little space beside %s for its ballast file", store.path)
         self._position = _Position(_head(store.writer))
         self._writer = Writer(store.writer, self._position, ballast, self._store_failed)
         self._closed = False
@@ -226,11 +226,7 @@ class Ledger:
     def _append(self, event: Event, now: datetime) -> Record:
         """On the writer thread: one record more."""
         head = self._position.head
-        data = plain_map(event.data)
-        if not self._redactor.is_clean(canonical(data)):
-            data = self._redactor.values(data)
-        safe = replace(event, data=data)
-        encoded = encode(safe, seq=head.seq + 1, at=now, prev=head.digest)
+        encoded = encode(event, seq=head.seq + 1, at=now, prev=head.digest, redactor=self._redactor)
         for content in encoded.spilled:
             self._keep(content)
         self._store.writer.execute(
@@ -286,7 +282,10 @@ class Ledger:
     def _store_failed(self, failure: StoreFailed) -> None:
         """Say it to the log and to whoever pages."""
         log.error("the ledger refuses new work: %s", failure)
-        self._on_store_failure(failure)
+        try:
+            self._on_store_failure(failure)
+        except Exception:  # the page has its own alarms; the writer must go on serving outcomes
+            log.exception("the failure of the store could not be passed on")
 
 
 def _event(kind: EventKind, data: JsonMap) -> Event:

@@ -81,12 +81,14 @@ def _schema_findings(reader: Connection) -> list[Break]:
     """The table and its triggers must be as they were made: a generated column can lie otherwise."""
     rows = reader.execute("SELECT sql FROM sqlite_master WHERE tbl_name = 'ledger'")
     present = {_squeezed(sql) for (sql,) in rows if sql}
-    return [
-        Break(seq=0, problem=f"the schema was changed: this is missing: {_squeezed(wanted)[:70]}")
-        for wanted in ledger_schema()
-        if "ON ledger" in wanted or "TABLE ledger" in wanted
-        if _squeezed(wanted) not in present
-    ]
+    wanted = {
+        _squeezed(statement)
+        for statement in ledger_schema()
+        if "ON ledger" in statement or "TABLE ledger" in statement
+    }
+    missing = [f"missing: {text[:70]}" for text in sorted(wanted - present)]
+    added = [f"not ours: {text[:70]}" for text in sorted(present - wanted)]
+    return [Break(seq=0, problem=f"the schema was changed, {what}") for what in missing + added]
 
 
 def _against(reader: Connection, report: Report, anchors: Sequence[Anchor]) -> Report:

@@ -105,9 +105,10 @@ class Writer:
     def _run(self) -> None:
         """The thread."""
         while batch := self._take():
-            served = self._admitted(batch)
-            if served:
-                self._serve(served)
+            try:
+                self._serve(self._admitted(batch))
+            except BaseException as error:  # noqa: BLE001  else every caller would wait for ever
+                self._give_up(batch, error)
 
     def _take(self) -> list[_Request]:
         """The next requests in order of urgency; empty when closed and nothing is left."""
@@ -141,6 +142,8 @@ class Writer:
 
     def _serve(self, batch: list[_Request]) -> None:
         """One transaction for all of them."""
+        if not batch:
+            return
         before = self._position.save()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -192,6 +195,13 @@ class Writer:
             request.retried = True
         if again:
             self._serve(again)
+
+    def _give_up(self, batch: list[_Request], error: BaseException) -> None:
+        """A fault of the writer itself: nothing more is written, and everybody gets an answer."""
+        self._problem = StoreFailed(f"the ledger's writer met a fault, start again: {error!r}")
+        for request in batch:
+            if not request.future.done():
+                request.future.set_exception(self._problem)
 
     def _note(self, error: StoreError) -> None:
         """Remember a lasting failure, and say it once."""

@@ -121,6 +121,20 @@ def test_a_file_sink_only_appends_and_reads_back(tmp_path: Path) -> None:
     assert (tmp_path / "anchors").read_text().startswith(anchors[0].line() + "\n")
 
 
+def test_a_start_reads_only_the_end_of_a_long_anchor_file(tmp_path: Path) -> None:
+    lines = [
+        Anchor(instance=InstanceId("aabbccdd"), seq=seq, digest=f"{seq:064x}", at=START).line()
+        for seq in range(1, 2001)
+    ]
+    sink = FileSink(tmp_path / "anchors")
+    assert sink.recent() == ()
+    (tmp_path / "anchors").write_text("\n".join(lines) + "\n")
+    recent = sink.recent()
+    assert recent[-1].seq == 2000
+    assert 100 < len(recent) < 2000
+    assert sink.read()[-len(recent) :] == recent
+
+
 def test_a_file_sink_that_cannot_write_says_so_and_stops_nothing(
     ledger: Ledger, clock: HandClock, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from audit_log.chain import Head, Row, walk
 from audit_log.encoding import encode
+from config.redaction import Redactor
 from tests.audit_log.ledgers import START, event
 
 texts = st.lists(st.text(max_size=20), min_size=1, max_size=12)
@@ -15,7 +16,7 @@ def chained(contents: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     prev = Head().digest
     for seq, text in enumerate(contents, 1):
-        made = encode(event(text=text), seq=seq, at=START, prev=prev)
+        made = encode(event(text=text), seq=seq, at=START, prev=prev, redactor=Redactor())
         rows.append((seq, made.text.encode(), made.digest.encode()))
         prev = made.digest
     return rows
@@ -77,6 +78,7 @@ def test_a_link_that_only_stands_inside_the_data_is_no_link() -> None:
         seq=2,
         at=START,
         prev="f" * 64,
+        redactor=Redactor(),
     )
     walked = walk([rows[0], (2, wrong.text.encode(), wrong.digest.encode())], Head())
     assert walked.found is not None

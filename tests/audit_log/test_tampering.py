@@ -194,6 +194,17 @@ def test_a_missing_trigger_is_found(copy: Callable[[], Path]) -> None:
     assert len(verify(path).findings) == 3
 
 
+def test_an_added_trigger_is_found(copy: Callable[[], Path]) -> None:
+    path = copy()
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute(
+        "CREATE TRIGGER quiet AFTER INSERT ON ledger WHEN NEW.kind = 'halt.set'"
+        " BEGIN UPDATE settings SET value = ''; END"
+    )
+    raw.close()
+    assert ["not ours" in found.problem for found in verify(path).findings] == [True]
+
+
 def test_bytes_that_are_no_text_are_a_finding_not_a_crash(copy: Callable[[], Path]) -> None:
     path = copy()
     raw = unlocked(path)
