@@ -70,7 +70,7 @@ def test_a_cause_is_proposed_unless_it_says_more() -> None:
     ("old", "new", "says"),
     [
         ("base ==", "bass ==", "there is no fact 'bass'; did you mean base?"),
-        ("state {{ state }}", "state {{ sate }}", "did you mean state?"),
+        ("state {{ state }}", "state {{ stqte }}", "did you mean state?"),
         ("- host_alive", "- host_alive.upper()", "call is not part"),
         ("if: dropped", "if: steps.x", "there is no fact 'steps'"),
         ("evidence: alive", "otherwise: alive", "unknown key"),

@@ -69,7 +69,7 @@ def test_a_sound_library_has_no_problems() -> None:
     ("path", "old", "new", "says"),
     [
         ("library/caller/v1.yaml", "call: mend", "call: mnd", "did you mean mend?"),
-        ("library/caller/v1.yaml", "causes: small", "causes: smal", "did you mean small?"),
+        ("library/caller/v1.yaml", "causes: small", "causes: smqll", "did you mean small?"),
         (
             "library/caller/v1.yaml",
             'call: mend\n    with: {node: "{{ node }}"}',
