@@ -5,6 +5,7 @@ outside. What changes something is committed when `submit` returns; what only as
 `bot.answers`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ from runbooks.parts import Parts
 from runbooks.rails import PlanGate
 from runbooks.requests import CannotDo, Requests, RunRequest
 from runbooks.run import Run
+
+_NAMED = re.compile(r"[a-z][a-z0-9_]*=", re.ASCII)
+"""A parameter by name; anything else with `=` in it is read as nodes, and refused as such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +158,8 @@ class Desk:
         self, runbook: Runbook, words: tuple[str, ...], cluster: str | None
     ) -> tuple[ClusterName, NodeSet, dict[str, Json]]:
         """Nodes from the plain words, the others as NAME=VALUE."""
-        plain = [word for word in words if "=" not in word]
-        named = dict(word.split("=", 1) for word in words if "=" in word)
+        plain = [word for word in words if not _NAMED.match(word)]
+        named = dict(word.split("=", 1) for word in words if _NAMED.match(word))
         target = _node_parameter(runbook)
         values: dict[str, Json] = {}
         where, nodes = self._inventory.cluster(cluster) if not plain else None, NodeSet()

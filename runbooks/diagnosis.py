@@ -55,6 +55,8 @@ class Diagnosis:
     """None: a person decides."""
     not_ruled_out: tuple[str, ...]
     """Ids of causes that may be so, because a fact was not read."""
+    hints: tuple[str, ...]
+    """What speaks for these, as far as it is known."""
     why: str
     """One sentence: why this one decides, or why none does."""
 
@@ -68,7 +70,7 @@ def diagnose(causes: Causes, facts: JsonMap) -> Diagnosis:
         key=lambda row: (-row.specificity, row.id),
     )
     held_back = _held_back(causes, facts)
-    decided, why = _decide(matching, held_back)
+    decided, why = _decide(matching, open_rows, held_back)
     limit = _limit(decided, matching, open_rows, facts) if decided else ""
     matches = tuple(
         _match(row, facts, Autonomy.PROPOSE if row is decided and limit else row.autonomy)
@@ -78,6 +80,7 @@ def diagnose(causes: Causes, facts: JsonMap) -> Diagnosis:
         matches=matches,
         decided=matches[0] if decided else None,
         not_ruled_out=tuple(row.id for row in open_rows),
+        hints=_hints(open_rows, facts),
         why=f"{why}; {limit}" if limit else why,
     )
 
@@ -91,7 +94,7 @@ def as_output(diagnosis: Diagnosis) -> JsonMap:
         "title": decided.title if decided else "",
         "confidence": decided.confidence.value if decided else "",
         "autonomy": (decided.autonomy if decided else Autonomy.OBSERVE).value,
-        "evidence": list(decided.evidence) if decided else _all_evidence(diagnosis.matches),
+        "evidence": list(decided.evidence) if decided else _all_evidence(diagnosis),
         "others": [_other(match) for match in others[:MOST_SHOWN]],
         "not_ruled_out": list(diagnosis.not_ruled_out),
         "why": diagnosis.why,
@@ -101,9 +104,11 @@ def as_output(diagnosis: Diagnosis) -> JsonMap:
     }
 
 
-def _decide(matching: list[Cause], held_back: str) -> tuple[Cause | None, str]:
+def _decide(
+    matching: list[Cause], open_rows: tuple[Cause, ...], held_back: str
+) -> tuple[Cause | None, str]:
     if not matching:
-        return None, held_back or "no cause in the table matches: a person decides"
+        return None, f"{held_back or _nothing_matches(open_rows)}: a person decides"
     best = matching[0]
     if held_back:
         return None, f"{held_back}: a person decides ({best.id} {best.title} would match)"
@@ -114,6 +119,23 @@ def _decide(matching: list[Cause], held_back: str) -> tuple[Cause | None, str]:
         return best, f"only {best.id} matches"
     rest = ", ".join(row.id for row in matching[1:])
     return best, f"{best.id} is more specific than {rest}"
+
+
+def _nothing_matches(open_rows: tuple[Cause, ...]) -> str:
+    if not open_rows:
+        return "no cause in the table matches"
+    ids = ", ".join(row.id for row in open_rows[:MOST_SHOWN])
+    return f"no cause is certain, because facts were not read; it may be {ids}"
+
+
+def _hints(open_rows: tuple[Cause, ...], facts: JsonMap) -> tuple[str, ...]:
+    """Conditions that hold in causes that are not ruled out; each sentence once."""
+    found: dict[str, str] = {}
+    for row in open_rows:
+        for condition in row.signature:
+            if _standing(condition, facts) is Standing.HOLDS:
+                found.setdefault(_sentence(condition, facts), row.id)
+    return tuple(f"{cause}?: {sentence}" for sentence, cause in found.items())
 
 
 def _held_back(causes: Causes, facts: JsonMap) -> str:
@@ -207,8 +229,9 @@ def _other(match: Match) -> JsonMap:
     }
 
 
-def _all_evidence(matches: Iterable[Match]) -> list[str]:
+def _all_evidence(diagnosis: Diagnosis) -> list[str]:
+    """What a person gets where nothing decides: what matches, then what may be so."""
     found = dict.fromkeys(
-        f"{match.id}: {sentence}" for match in matches for sentence in match.evidence
+        f"{match.id}: {sentence}" for match in diagnosis.matches for sentence in match.evidence
     )
-    return list(found)[:MOST_SHOWN]
+    return [*found, *diagnosis.hints][:MOST_SHOWN]

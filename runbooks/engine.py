@@ -16,6 +16,7 @@ from config.policy import Autonomy
 from runbooks.acting import Acting
 from runbooks.builtin import DIAGNOSE
 from runbooks.diagnosis import as_output, diagnose
+from runbooks.explain import effects
 from runbooks.expressions import ExpressionError
 from runbooks.frames import Frames
 from runbooks.journal import Changed, Journal
@@ -298,10 +299,8 @@ class Engine:
 
     def _finish(self, frame: Frame, move: Finish) -> None:
         run = frame.run
-        did = [
-            key for key, step in run.steps.items() if step.attempt and step.state is StepState.DONE
-        ]
-        why = move.why or (f"did: {', '.join(did)}" if did else "nothing needed to be done")
+        did = effects(run, StepState.DONE)
+        why = move.why or (f"did {', '.join(did)}" if did else "nothing needed to be done")
         self._wake(frame)
         self._journal.move(run.id, Move.FINISH, why)
 

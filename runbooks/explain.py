@@ -171,14 +171,23 @@ def _checkpoint(facts: JsonMap) -> str:
 
 def _did(run: Run) -> str:
     """What the bot has done: often nothing."""
-    did = [key for key, step in run.steps.items() if step.attempt and step.state is StepState.DONE]
-    undone = [key for key, step in run.steps.items() if step.state is StepState.UNDONE]
+    did = effects(run, StepState.DONE)
+    undone = effects(run, StepState.UNDONE)
     parts = []
     if did:
         parts.append(f"Done: {', '.join(did)}")
     if undone:
         parts.append(f"taken back: {', '.join(undone)}")
     return "; ".join(parts) if parts else "The bot has changed nothing"
+
+
+def effects(run: Run, state: StepState) -> list[str]:
+    """What was really done, as `node.drain gpu-017`."""
+    return [
+        " ".join(part for part in (step.action.partition("@")[0], step.node) if part)
+        for step in run.steps.values()
+        if step.attempt and step.state is state
+    ]
 
 
 def _next(run: Run) -> str:

@@ -144,6 +144,8 @@ Next = (
     | NeedPerson
 )
 
+OBSERVE = "observe"
+"""The gate of a plan that is only told (`runbooks.rails.PlanGate`)."""
 PERSON = DECIDE_PERSON.name
 
 
@@ -178,6 +180,8 @@ def next_step(frame: Frame) -> Next:
         return Stop(how=run.stop_wanted)
     for step in frame.runbook.steps:
         found = _at_step(frame, step)
+        if isinstance(found, MakePlan) and run.plan is not None and run.plan.gate == OBSERVE:
+            return Finish(why=f"only told, nothing done: {run.plan.summary}")
         if found is not None:
             return found
     return Finish(why="")
