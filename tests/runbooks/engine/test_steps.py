@@ -60,6 +60,7 @@ steps:
 on_failure: undo
 """
 
+ROOMY = {"ending_actions_per_hour": 99, "ending_actions_per_hour_per_pool": 99}
 BOOKS = {"light": LIGHT, "row": ROW, "watch": WATCH, "caller": CALLER}
 
 
@@ -221,7 +222,7 @@ def test_a_takeover_leaves_the_marks_and_the_locks_with_the_run(bench: Bench) ->
 
 
 def test_the_budget_of_a_pool_counts_our_own_marks_and_latches(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, BOOKS, limits={"ending_actions_per_hour": 99})
+    bench = Bench(tmp_path, BOOKS, limits=ROOMY)
     bench.go(bench.ask("row", nodes=["l1", "l2", "l3"]))
     bench.go(bench.ask("row", nodes=["l4", "l5"]))
     sixth = bench.go(bench.ask("light", node="l6"))
