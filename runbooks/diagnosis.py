@@ -225,7 +225,7 @@ def _other(match: Match) -> JsonMap:
         "id": match.id,
         "title": match.title,
         "confidence": match.confidence.value,
-        "evidence": list(match.evidence[:MOST_SHOWN]),
+        "evidence": list(match.evidence[:2]),
     }
 
 

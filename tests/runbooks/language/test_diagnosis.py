@@ -203,6 +203,11 @@ MISLEADING: list[tuple[str, Facts, str]] = [
     ("our own drain, overwritten by Slurm", invalid(holder="us", our_mark=True), "A4a"),
     ("A1 where the boot cannot be compared", slurmd_dead(boot_changed=None), "A1"),
     ("A4b with less memory as well", invalid(gpus_seen=7, memory_seen_mib=1), "A4b"),
+    (
+        "A1 on a DOWN node with fewer CPUs than configured",
+        node("DOWN", "NOT_RESPONDING", slurmd_state="failed", cpus_seen=2),
+        "A1",
+    ),
     ("A21 with an old Reason", node("IDLE", reservation="maint", reason="x"), "A21"),
     (
         "slurmd stopped by a reboot that is under way",
@@ -253,6 +258,17 @@ def test_no_match_means_a_person() -> None:
     assert found.decided is None
     assert as_output(found)["id"] is None
     assert "a person decides" in found.why
+
+
+def test_where_facts_were_not_read_a_person_gets_what_may_be_so() -> None:
+    facts = node("ALLOCATED", "NOT_RESPONDING", slurmd_state=None, reach="auth_failed")
+    found = look(facts)
+    assert found.decided is None
+    assert set(found.not_ruled_out) >= {"A1", "A14"}
+    assert "because facts were not read; it may be A1" in found.why
+    evidence = as_output(found)["evidence"]
+    assert isinstance(evidence, list)
+    assert "A1?: the host answers (auth_failed)" in evidence
 
 
 def test_a_tie_means_a_person_and_all_the_evidence() -> None:
