@@ -90,7 +90,7 @@ class AgentProcess:
                 self._life = None
 
     def _living(self) -> "_Life":
-        if self._life is None or not self._life.alive:
+        if self._life is None or not self._life.ours:
             self._life = _Life(self._start())
         return self._life
 
@@ -129,9 +129,9 @@ class _Life:
             thread.start()
 
     @property
-    def alive(self) -> bool:
-        """Whether it can be asked; never after a fork, which leaves our reading threads behind."""
-        return not self._dead and self._owner == os.getpid()
+    def ours(self) -> bool:
+        """False after a fork: our reading threads stayed behind in the process that made it."""
+        return self._owner == os.getpid()
 
     def last_words(self) -> str:
         """What it wrote to stderr last."""

@@ -5,6 +5,7 @@ back as active with a process. It must never report a time-out as a failure: the
 """
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from actions.contract import (
     Action,
@@ -47,6 +48,9 @@ _START = ActionSpec(
         "since": Field(type=ValueType.TEXT, help="since when, by the node's clock"),
         "before": Field(type=ValueType.TEXT, help="state that was found"),
     },
+    # Reading, connecting, the node's own limit of a minute and the kill after it, one after the
+    # other: past this the command is certainly dead.
+    time_limit=timedelta(seconds=120),
 )
 _RESTART = replace(
     _START,

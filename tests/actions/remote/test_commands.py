@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from actions.contract import Refusal
+from actions.remote.agent_process import Question
 from actions.remote.nodes import RemoteNodes
 from config.node_names import NodeName
 from tests.actions.remote.conftest import Connect
@@ -147,3 +148,24 @@ def test_when_the_agent_ends_its_connections_end_too(
         with os.fdopen(descriptor) as ended:
             gone, _, _ = select.select([ended], [], [], 20)
             assert gone, "an ssh process outlived its agent"
+
+
+def test_the_agent_itself_keeps_no_more_than_the_cap(host: Host, connect: Connect) -> None:
+    nodes = connect(host.ssh_config("agent-cap", {A: host.port}))
+    question = Question(nodes=(A,), command="seq 100000; exit 4", limit_ms=60_000, cap=10)
+    answer = nodes._agent.ask(question)[A]  # noqa: SLF001  what crosses the pipe, not what is shown
+    assert (answer.exit_code, answer.output, answer.truncated) == (4, "1\n2\n3\n4\n5\n", True)
+
+
+def test_a_forked_process_gets_an_agent_of_its_own(host: Host, connect: Connect) -> None:
+    nodes = connect(host.ssh_config("forked", {A: host.port}))
+    assert nodes.run((A,), ("true",), LONG)[A].ok
+    child = os.fork()
+    if child == 0:
+        worked = False
+        try:
+            worked = nodes.run((A,), ("true",), LONG)[A].ok
+        finally:
+            os._exit(0 if worked else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert nodes.run((A,), ("true",), LONG)[A].ok
