@@ -115,6 +115,14 @@ class Node:
         )
 
 
+WITHOUT_NODES = frozenset(
+    "PENDING COMPLETED CANCELLED FAILED TIMEOUT NODE_FAIL PREEMPTED BOOT_FAIL DEADLINE OUT_OF_MEMORY "
+    "REQUEUED REQUEUE_FED REQUEUE_HOLD SPECIAL_EXIT REVOKED RESV_DEL_HOLD LAUNCH_FAILED "
+    "RECONFIG_FAIL".split()
+)
+"""Job states in which no work is on the listed nodes any more, or not yet."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One job, array task or het component."""
@@ -156,17 +164,8 @@ class Job:
 
     @property
     def holds_nodes(self) -> bool:
-        """Whether work of the job may be on its nodes now."""
-        return bool(self.nodes) and self.state in {
-            "RUNNING",
-            "SUSPENDED",
-            "COMPLETING",
-            "CONFIGURING",
-            "STOPPED",
-            "SIGNALING",
-            "STAGE_OUT",
-            "RESIZING",
-        }
+        """Whether work of the job may be on its nodes now; a word that is not known counts as so."""
+        return bool(self.nodes) and self.state not in WITHOUT_NODES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,10 @@ def rows(answer: str, fields: Sequence[str], mark: str) -> list[dict[str, str]]:
     found = []
     for start in range(0, len(pieces), len(fields)):
         row = pieces[start : start + len(fields)]
-        row[0] = row[0].removeprefix("\n")
+        if start:  # each further row begins after the line end of the one before
+            if not row[0].startswith("\n"):
+                raise UnknownForm(f"a row of squeue begins with {row[0][:40]!r}")
+            row[0] = row[0][1:]
         found.append(dict(zip(fields, row, strict=True)))
     return found
 

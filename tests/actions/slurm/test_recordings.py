@@ -41,7 +41,7 @@ def expected(release: str, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def converted(key: str, value: Any) -> Any:
-    if key.endswith("_at") or key.endswith("_time"):
+    if key.endswith(("_at", "_time")):
         return moment(value)
     if key in {"partitions", "features"}:
         return frozenset(value)
