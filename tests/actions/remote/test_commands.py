@@ -153,7 +153,7 @@ def test_when_the_agent_ends_its_connections_end_too(
 def test_the_agent_itself_keeps_no_more_than_the_cap(host: Host, connect: Connect) -> None:
     nodes = connect(host.ssh_config("agent-cap", {A: host.port}))
     question = Question(nodes=(A,), command="seq 100000; exit 4", limit_ms=60_000, cap=10)
-    answer = nodes._agent.ask(question)[A]  # noqa: SLF001  what crosses the pipe, not what is shown
+    answer = nodes._agent.ask(question)[A]
     assert (answer.exit_code, answer.output, answer.truncated) == (4, "1\n2\n3\n4\n5\n", True)
 
 
