@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 from actions.contract import Refusal, Unreadable
 from actions.remote.agent_process import AgentProcess, Question
@@ -25,7 +24,7 @@ from actions.remote.unit_commands import (
 from actions.remote.visit import Span, parse_visit, visit_command
 from actions.remote.wire import Answer
 from actions.remote_values import CommandResult, HostFacts, Reach, Reachability, Service
-from actions.shell import Command, NotStarted, Runner
+from actions.shell import Command, NotStarted, Runner, packages
 from config.clock import Clock
 from config.node_names import NodeName, node_name
 
@@ -211,7 +210,6 @@ def _agent_command(settings: RemoteSettings) -> Command:
             "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "LC_ALL": "C",
             "TZ": "UTC",
-            # The child starts in / and must find this very package, installed or not.
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": packages(),
         },
     )

@@ -53,20 +53,21 @@ def change_command(
     if not _EFFECT.fullmatch(effect_id):
         raise Refusal(f"effect id {effect_id[:60]!r} cannot name a unit")
     seconds = str(int(settings.start_limit.total_seconds()))
-    locked = (
-        *("flock", "-n", "-E", str(LOCK_HELD), f"/run/lock/nodewarden-{unit}"),
-        *("timeout", "-k", "5", seconds, "systemctl", verb, "--", unit),
+    # The name of the lock is the one word that the node's own shell fills in.
+    locked = f'flock -n -E {LOCK_HELD} "$lock" ' + shlex.join(
+        ("timeout", "-k", "5", seconds, "systemctl", verb, "--", unit)
     )
-    transient = (
-        *settings.become,
-        *("systemd-run", f"--unit={effect_id}", "--collect", "--wait", "--quiet"),
-        f"--property=RuntimeMaxSec={seconds}",
-        *locked,
+    transient = shlex.join(
+        (
+            *settings.become,
+            *("systemd-run", f"--unit={effect_id}", "--collect", "--wait", "--quiet"),
+            f"--property=RuntimeMaxSec={seconds}",
+        )
     )
-    plain = (*settings.become, *locked)
     script = (
+        f"lock=/run/lock/nodewarden-{unit}; test -d /run/lock || lock=/tmp/nodewarden-{unit}; "
         "if test -d /run/systemd/system && command -v systemd-run >/dev/null 2>&1; "
-        f"then exec {shlex.join(transient)}; else exec {shlex.join(plain)}; fi"
+        f"then exec {transient} {locked}; else exec {shlex.join(settings.become)} {locked}; fi"
     )
     return ("sh", "-c", script)
 

@@ -103,7 +103,7 @@ def _gpu_lines(text: str) -> int:
 
 
 def _version(text: str) -> str:
-    found = re.match(r"slurm (\d[\w.+-]{0,30})", text.strip(), re.ASCII)
+    found = re.match(r"slurm(?:-wlm)? (\d[\w.+-]{0,30})", text.strip(), re.ASCII)
     return found[1] if found else ""
 
 

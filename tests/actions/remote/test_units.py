@@ -99,7 +99,18 @@ def test_where_systemd_runs_the_effect_is_a_transient_unit_of_its_name(
     script = change_command("start", "slurmd", "nw-1-run-1-s-1", settings)[2]
     transient, plain = script.split("; else exec ")
     assert "exec sudo -n systemd-run --unit=nw-1-run-1-s-1 --collect --wait" in transient
-    assert plain.startswith("sudo -n flock -n -E 75 /run/lock/nodewarden-slurmd timeout")
+    assert transient.endswith('flock -n -E 75 "$lock" timeout -k 5 60 systemctl start -- slurmd')
+    assert plain.startswith('sudo -n flock -n -E 75 "$lock" timeout -k 5 60 systemctl start')
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("slurm 25.11.7", "25.11.7"), ("slurm-wlm 22.05.8", "22.05.8"), ("no such thing 1", "")],
+)
+def test_the_version_of_slurmd_is_read_whoever_packaged_it(said: str, version: str) -> None:
+    span = Span(asked=datetime(2026, 1, 1, tzinfo=UTC), answered=datetime(2026, 1, 1, tzinfo=UTC))
+    facts = parse_visit(f"w begin version\n{said}\n\nw end 0\n", "w", span)
+    assert facts.slurmd_version == version
 
 
 def test_one_visit_reads_all_facts(host: Host, node: RemoteNodes) -> None:
