@@ -180,8 +180,14 @@ class SimulationServer:
             self._close(peer)
 
     def _close(self, peer: _Peer) -> None:
-        """One connection carries one request."""
+        """One connection carries one request.
+
+        Shut down, not only closed: a process forked meanwhile holds a copy of the descriptor, and
+        the caller would wait for an end that does not come.
+        """
         self._selector.unregister(peer.connection)
+        with contextlib.suppress(OSError):
+            peer.connection.shutdown(socket.SHUT_RDWR)
         peer.connection.close()
 
 

@@ -220,6 +220,30 @@ def test_a_watch_can_kill_the_caller_before_or_after_its_effect(
             kill_at = next(moments, "")
 
 
+def test_a_process_forked_in_the_middle_of_a_call_does_not_hold_its_caller(
+    world: World, socket_path: Path
+) -> None:
+    children: list[int] = []
+    read, write = os.pipe()
+
+    def stay() -> None:
+        os.read(read, 1)
+
+    def watch(moment: str, request: Request, pid: int) -> None:
+        if moment == "before":
+            children.append(in_child(stay))
+
+    with SimulationServer(Stage(world), socket_path, watch):
+        line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE_S))
+        SimulatedCluster(name=ClusterName("sim"), line=line).drain(N7, "x")
+        (child,) = children
+        assert os.waitpid(child, os.WNOHANG) == (0, 0)
+        os.write(write, b"x")
+        assert ended(child) == 0
+    os.close(read)
+    os.close(write)
+
+
 def test_a_held_caller_gives_up_by_itself(served: Served) -> None:
     served.plugs.fail_next(FaultKind.APPLIED_NO_ANSWER, holds=True)
     hasty = SimulatedCluster(
