@@ -112,7 +112,7 @@ class NodeFaults(Core):
         ask(self.layout.node_socket(node), "power_off")
 
     def power_on(self, node: str) -> None:
-        """A boot after `power_off`."""
+        """A boot after `power_off`; within 2 s of it slurmctld would not notice that it was away."""
         ask(self.layout.node_socket(node), "power_on")
 
     def boot_id(self, node: str) -> str:

@@ -35,6 +35,8 @@ _CLEAN_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal
 """systemd calls an end by one of these a success."""
 _STOP_SECONDS = 20.0
 _ASK_SECONDS = 2.0
+_DARK_SECONDS = 2.0
+"""slurmctld compares boot time and last answer in whole seconds: a faster reboot goes unnoticed."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -223,6 +225,8 @@ class Machine:
     def _machine_verb(self, verb: str) -> Json:
         if verb in {"power_off", "reboot"}:
             self._end_all()
+        if verb == "reboot":
+            time.sleep(_DARK_SECONDS)
         if verb in {"power_on", "reboot"}:
             self._new_boot()
             self._boot()

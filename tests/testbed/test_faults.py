@@ -1,11 +1,20 @@
 """Each fault does to a real Slurm what it does on a real cluster, and has a way back."""
 
+import subprocess
+
 import pytest
 
 from bot.testbed import SlurmTestbed, TestbedError, TestbedOptions
 from tests.testbed.fixture import fresh_folder
 
 pytestmark = pytest.mark.slurm
+
+
+def _commands_with(words: str) -> list[str]:
+    shown = subprocess.run(
+        ["ps", "-ww", "-eo", "stat=,args="], capture_output=True, text=True, check=True
+    )
+    return [line for line in shown.stdout.splitlines() if words in line and line[0] != "Z"]
 
 
 def test_a_job_survives_the_death_of_a_slurmd_that_is_started_in_time(
@@ -106,6 +115,19 @@ def test_a_reboot_gives_a_new_boot_id_and_moves_the_kernel_log(slurm_testbed: Sl
     assert "Reason=Node unexpectedly rebooted [slurm@" in shown
     slurm_testbed.admin_resume(node)
     slurm_testbed.wait_for_states(node, "IDLE")
+
+
+def test_a_reboot_ends_the_steps_of_the_node(slurm_testbed: SlurmTestbed) -> None:
+    job = slurm_testbed.train(("gpu-10",), "--partition=short", "--no-requeue")
+    assert _commands_with(str(job.journal))
+
+    slurm_testbed.reboot("gpu-10")
+
+    assert _commands_with(str(job.journal)) == []
+    slurm_testbed.wait_for_job(job.id, "NODE_FAIL")
+    slurm_testbed.wait_for_states("gpu-10", "DOWN")
+    slurm_testbed.admin_resume("gpu-10")
+    slurm_testbed.wait_for_states("gpu-10", "IDLE")
 
 
 def test_scontrol_reboot_reboots_the_node(slurm_testbed: SlurmTestbed) -> None:
