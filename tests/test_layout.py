@@ -2,9 +2,11 @@
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -179,6 +181,24 @@ def test_a_module_that_calls_itself_pure_is_held_to_it() -> None:
 def test_a_decider_calls_nothing_that_reaches_outside(name: str) -> None:
     """Builtins need no import, so no import contract sees them."""
     assert not {call for module, call in calls(ROOT / name) if not module} & REACHING_BUILTINS
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """A dependency of a dependency can go with its next release."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {
+        re.split(r"[><=\[;]", line)[0].lower().replace("_", "-")
+        for line in [*project["dependencies"], *project["optional-dependencies"]["pyslurm"]]
+    }
+    known = packages_distributions()
+    ours = {*PRODUCT, *sys.stdlib_module_names}
+    used = {name.split(".")[0] for path in modules(*PRODUCT) for name in imports(path)} - ours
+    missing = {
+        module
+        for module in used
+        if not {d.lower().replace("_", "-") for d in known.get(module, ["?"])} & declared
+    }
+    assert not missing
 
 
 def test_what_ships_beside_the_code_goes_into_the_wheel() -> None:
