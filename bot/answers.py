@@ -26,7 +26,7 @@ from runbooks.explain import Card, card
 from runbooks.journal import Journal
 from runbooks.machine import RunState
 from runbooks.parts import Parts
-from runbooks.rehearsal import Rehearsal
+from runbooks.preview import Preview
 from runbooks.requests import CannotDo, RunRequest
 from runbooks.run import Run, run_nodes
 
@@ -50,7 +50,7 @@ class Answers:
         self._gate = gate
         self._identities = identities
         self._inventory = inventory
-        self._rehearsal = Rehearsal(parts)
+        self._preview = Preview(parts)
         self._cards = Cards(parts, identities.name)
         self._others = others
         self.wake: Callable[[], None] = lambda: None
@@ -108,7 +108,7 @@ class Answers:
         for name in self._inventory.clusters():
             snapshot = self._inventory.snapshot(name)
             if snapshot is None:
-                lines.append(f"{name}: no answer yet")
+                lines.append(f"{name}: no answer yet: {self._inventory.trouble(name)}")
                 continue
             out = [node.name for node in snapshot.nodes.values() if node.out]
             running = sum(1 for job in snapshot.jobs if job.state == "RUNNING")
@@ -230,7 +230,7 @@ class Answers:
             requested_at=self._parts.clock.now().wall,
             state=RunState.RUNNING,
         )
-        played = self._rehearsal.play(run, definition)
+        played = self._preview.play(run, definition)
         told = self._cards.told(played.plan, played.outputs)
         shown = card(played.run, told)
         lines = [line for line in shown.lines if not line.startswith("Looking")]

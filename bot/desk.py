@@ -28,6 +28,7 @@ from runbooks.parts import Parts
 from runbooks.rails import PlanGate
 from runbooks.requests import CannotDo, Requests, RunRequest
 from runbooks.run import Run
+from runbooks.values import ParameterError, settle
 
 _NAMED = re.compile(r"[a-z][a-z0-9_]*=", re.ASCII)
 """A parameter by name; anything else with `=` in it is read as nodes, and refused as such."""
@@ -42,6 +43,8 @@ class Request:
     command: Command
     key: str = ""
     """The same key is the same request: it is done once (a trigger id, a command's own id)."""
+    place: str = ""
+    """Where at the door it was said: the Slack channel, for the card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,7 @@ class Desk:
             return self._answers.answer(request.actor, request.door, request.command)
         except _Refused as early:
             return early.reply
-        except (NodeNameError, CannotDo, IllegalTransition) as problem:
+        except (NodeNameError, CannotDo, ParameterError, IllegalTransition) as problem:
             self._record_refusal(request, str(problem))
             return refused(str(problem))
         except Misread as problem:
@@ -143,6 +146,7 @@ class Desk:
             door=request.door,
             reason=options.get("reason", ""),
             key=request.key,
+            place=request.place,
         )
         if request.command.verb is Verb.PLAN or "dry-run" in request.command.flags:
             return self._answers.plan(asked, definition)
@@ -177,14 +181,9 @@ class Desk:
             raise CannotDo(f"{runbook.name} takes no nodes; write its parameters as NAME=VALUE")
         for name, text in named.items():
             values[name] = _value(runbook, name, text)
-        for parameter in runbook.parameters:
-            if parameter.name not in values:
-                if parameter.required:
-                    raise CannotDo(f"{runbook.name} needs {parameter.name}={parameter.help}")
-                values[parameter.name] = parameter.default
         if where is None:
             where = self._inventory.cluster(cluster)
-        return where, nodes, values
+        return where, nodes, dict(settle(runbook, values))
 
     def _stop(self, request: Request, how: Move, word: str) -> Reply:
         run = self._known(request)

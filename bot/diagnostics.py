@@ -61,7 +61,8 @@ class Doctor:
             snapshot = self._inventory.snapshot(name)
             if snapshot is None or now - snapshot.taken_at > OLD_SNAPSHOT:
                 since = f"since {snapshot.taken_at:%H:%M} UTC" if snapshot else "since the start"
-                text = f"cluster {name} has not answered {since}: see `scontrol ping` as the bot's user"
+                why = self._inventory.trouble(name) or "see `scontrol ping` as the bot's user"
+                text = f"cluster {name} has not answered {since}: {why}"
                 found.append(Finding(False, text))
                 continue
             for why in snapshot.blind:

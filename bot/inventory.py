@@ -25,6 +25,7 @@ class Inventory:
         self._clusters = clusters
         self._guard = threading.Lock()
         self._seen: dict[ClusterName, Snapshot] = {}
+        self._silent: dict[ClusterName, str] = {}
 
     def refresh(self) -> None:
         """Take the newest snapshot of each cluster; one that does not answer keeps its last."""
@@ -33,9 +34,17 @@ class Inventory:
                 snapshot = hands.snapshot()
             except (Unreadable, Refusal) as problem:
                 log.warning("cluster %s gave no snapshot: %s", name, problem)
+                with self._guard:
+                    self._silent[name] = str(problem)
                 continue
             with self._guard:
                 self._seen[name] = snapshot
+                self._silent.pop(name, None)
+
+    def trouble(self, cluster: ClusterName) -> str:
+        """Why the last question to this cluster got no answer; empty when it did."""
+        with self._guard:
+            return self._silent.get(cluster, "")
 
     def snapshot(self, cluster: ClusterName) -> Snapshot | None:
         """The last snapshot of this cluster, None before the first."""
@@ -75,9 +84,10 @@ class Inventory:
     def _names(self, cluster: ClusterName) -> frozenset[NodeName]:
         snapshot = self.snapshot(cluster)
         if snapshot is None:
+            why = self.trouble(cluster) or "it was not asked yet"
             raise NodeNameError(
                 f"cluster {cluster} has not answered since the bot started, so no node name can "
-                "be checked; nothing was done. `doctor` says what it is waiting for"
+                f"be checked; nothing was done ({why})"
             )
         return frozenset(snapshot.nodes)
 

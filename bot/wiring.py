@@ -35,12 +35,12 @@ from config.version import VERSION
 from runbooks.builtin import BUILTINS
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
+from runbooks.library_files import SHIPPED, load_library
 from runbooks.mark_watch import MarkWatch
 from runbooks.paging import DEADLINE, Paging
 from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
-from runbooks.shelf import SHIPPED, Shelf
 from runbooks.worker import Worker
 
 
@@ -120,7 +120,7 @@ def _wire(settings: Settings, ledger: Ledger, ground: Ground, pager: Pager) -> B
         registry=verbs,
         specs=specs,
         clusters={name: site.cluster for name, site in sites.items()},
-        library=Shelf((SHIPPED,), specs),
+        library=load_library([SHIPPED], specs),
         policy=Policy(site=settings.policy, protected=protected, pool_of=pools.of),
         rights=StepRights(gate, identities, inventory),
         halt=HaltFile(settings.bot.data_folder / "halt"),

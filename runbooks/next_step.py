@@ -17,6 +17,7 @@ from runbooks.expressions import ExpressionError, evaluate, truth
 from runbooks.machine import RunState
 from runbooks.model import OnFailure, Runbook, Step
 from runbooks.run import Run, StepRecord, StepState, step_key
+from runbooks.values import misfits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +225,10 @@ def place(frame: Frame, step: Step, target: NodeName | None) -> Place:
     arguments = evaluate(dict(step.arguments), scope)
     if not isinstance(arguments, dict):
         raise ExpressionError("the arguments are not a mapping", f"step {step.id}")
+    if step.do is not None:
+        wrong = misfits(frame.specs[step.do].parameters, arguments)
+        if wrong:
+            raise ExpressionError("; ".join(wrong), f"step {step.id}")
     node = target if target is not None else _node(arguments)
     key = step_key(step.id, target, step.for_each is not None)
     return Place(key=key, step=step, node=node, arguments=arguments)

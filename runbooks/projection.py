@@ -45,6 +45,8 @@ CREATE TABLE IF NOT EXISTS pages (
     at_us INTEGER NOT NULL, tries INTEGER NOT NULL, details TEXT NOT NULL, detail TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS cards (
     run TEXT PRIMARY KEY, channel TEXT NOT NULL, message TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS card_notes (
+    run TEXT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (run, note)) WITHOUT ROWID;
 """
 
 _RUN = TypeAdapter(Run)
@@ -84,6 +86,7 @@ class RunProjector:
         "halts",
         "pages",
         "cards",
+        "card_notes",
     )
 
     def apply(self, cursor: ProjectionCursor, record: Record) -> None:
@@ -294,6 +297,11 @@ def _card(cursor: ProjectionCursor, record: Record) -> None:
     )
 
 
+def _noted(cursor: ProjectionCursor, record: Record) -> None:
+    for note in _data(record)["notes"]:
+        cursor.execute("INSERT OR IGNORE INTO card_notes VALUES (?, ?)", (record.event.run, note))
+
+
 _SIDES = {
     EventKind.LOCKS_TAKEN: _locks_taken,
     EventKind.STEP_INTENDED: _intended,
@@ -310,4 +318,5 @@ _SIDES = {
     EventKind.PAGE_ACCEPTED: _page_tried,
     EventKind.PAGE_NOT_SENT: _page_tried,
     EventKind.CARD_POSTED: _card,
+    EventKind.CARD_NOTED: _noted,
 }

@@ -45,6 +45,8 @@ class RunRequest:
     key: str = ""
     """The same key again is the same request (a Slack trigger id, a command's own id)."""
     roles: tuple[str, ...] = field(default=())
+    place: str = ""
+    """Where at its door it was asked for: the Slack channel, for the run's card."""
 
 
 class Requests:
@@ -92,6 +94,8 @@ class Requests:
             "reason": asked.reason[:500],
             "key": asked.key,
         }
+        if asked.place:
+            data["place"] = asked.place
         transaction.append(
             Event(
                 kind=EventKind.RUN_REQUESTED,

@@ -127,6 +127,8 @@ class Run:
     revision: int = 0
     """Number of records: the revision of its card."""
     last_seq: int = 0
+    place: str = ""
+    """Where at its door it was asked for: the Slack channel."""
 
     @property
     def open(self) -> bool:
@@ -194,6 +196,7 @@ def requested(record: Record) -> Run:
         requested_at=record.at,
         parent=RunId(data["parent"]) if data.get("parent") else None,
         parent_step=data.get("parent_step", ""),
+        place=data.get("place", ""),
         due_at=record.at,
         revision=1,
         last_seq=record.seq,

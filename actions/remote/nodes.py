@@ -68,7 +68,7 @@ class RemoteNodes:
 
     def reach(self, node: NodeName) -> Reachability:
         """Whether the host answers, and how (hands 2)."""
-        limit = 2 * self._settings.connect_limit
+        limit = self._settings.connect_limit
         answer = self._ask((node,), ("echo", ALIVE_MARK), limit, options=("-v",))[node]
         found = verdict(answer)
         if found.reach in {Reach.TIME_OUT, Reach.NO_ROUTE} and not self._connected():

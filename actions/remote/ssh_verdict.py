@@ -39,7 +39,7 @@ _RULES: tuple[tuple[Reach, re.Pattern[str]], ...] = tuple(
 )
 _BANNER = re.compile(r"Remote protocol version|Authenticated to ")
 _CLOSED = re.compile(r"Connection (?:closed|reset)|closed by remote host|reset by peer|Broken pipe")
-_TIMED_OUT = re.compile(r"timed out|Timeout", re.IGNORECASE)
+_TIMED_OUT = re.compile(r"[Tt]imed out|Timeout, server")
 
 
 def verdict(answer: Answer) -> Reachability:

@@ -13,11 +13,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
-from pathlib import Path
 
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
-from actions.shell import Command, CommandFinished
+from actions.shell import Command, CommandFinished, packages
 from actions.slurm.budget import QuestionBudget
 from actions.slurm.nodes import UNREADABLE
 from actions.slurm.sight import explained
@@ -32,7 +31,6 @@ SNAPSHOT_AGE = timedelta(seconds=15)
 """At most one whole snapshot in this time, shared by all readers (hands 1)."""
 SNAPSHOT_QUESTIONS = 5
 SNAPSHOT_CAP = 1 << 28
-_PACKAGES = str(Path(__file__).parents[2])
 _LONGEST_REASON = 200
 _REASON = re.compile(r"[ -~]+", re.ASCII)
 _EVERYTHING = frozenset({"ALL", "LOCALHOST"})
@@ -188,7 +186,7 @@ class SlurmCli:
             Command(
                 argv=(sys.executable, "-s", "-P", "-m", "actions.slurm.snapshot_child"),
                 time_limit=self._settings.read_limit * SNAPSHOT_QUESTIONS,
-                environment={"PATH": os.defpath, "PYTHONPATH": _PACKAGES, "LC_ALL": "C.UTF-8"},
+                environment={"PATH": os.defpath, "PYTHONPATH": packages(), "LC_ALL": "C.UTF-8"},
                 stdin=request(self._settings, self._without_json, microseconds(at.wall)),
                 output_cap=SNAPSHOT_CAP,
             )
