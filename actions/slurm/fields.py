@@ -98,6 +98,7 @@ def moment_of(source: JsonObject, key: str) -> datetime | None:
     return EPOCH + timedelta(seconds=seconds) if seconds else None
 
 
+@lru_cache(maxsize=4096)
 def moment(text: str) -> datetime | None:
     """A time as the text tools print it under TZ=UTC."""
     if text in NO_VALUES:
@@ -107,6 +108,7 @@ def moment(text: str) -> datetime | None:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+@lru_cache(maxsize=4096)
 def span(text: str) -> timedelta | None:
     """A limit such as `7-00:00:00`, `1:00:00`, `30:00`; None for no limit."""
     if text in NO_VALUES or text in {"UNLIMITED", "INFINITE", "Partition_Limit", "NOT_SET"}:

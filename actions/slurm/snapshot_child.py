@@ -7,6 +7,7 @@ settings as JSON on standard input. Changes nothing, keeps nothing.
 
 import json
 import sys
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TextIO
 
@@ -26,7 +27,7 @@ def print_snapshot(asked: str, runner: Runs, out: TextIO) -> None:
     try:
         _print(tools, from_microseconds(wanted["at_us"]), wanted["own_user"], out)
     except Unreadable as error:
-        print(json.dumps(["unreadable", str(error)]), file=out)
+        out.write(json.dumps(["unreadable", str(error)]) + "\n")
 
 
 def request(settings: SlurmSettings, without_json: tuple[str, ...], at_us: int) -> bytes:
@@ -55,20 +56,20 @@ def _settings(wanted: dict[str, str]) -> SlurmSettings:
 
 def _print(tools: Tools, at: datetime, own_user: str, out: TextIO) -> None:
     facts = tools.controller()
-    print(to_line("controller", facts.controller), file=out)
+    _write("controller", [facts.controller], out)
     nodes = tools.nodes()
-    for node in nodes.values():
-        print(to_line("node", node), file=out)
+    _write("node", nodes.values(), out)
     jobs = tools.jobs()
-    for job in jobs:
-        print(to_line("job", job), file=out)
-    for partition in tools.partitions():
-        print(to_line("partition", partition), file=out)
-    for reservation in tools.reservations(at):
-        print(to_line("reservation", reservation), file=out)
+    _write("job", jobs, out)
+    _write("partition", tools.partitions(), out)
+    _write("reservation", tools.reservations(at), out)
     blind = blindness(nodes.values(), jobs, facts.private_data, own_user, at)
     end = {"blind": blind, "asked": tools.asked, "without_json": sorted(tools.without_json)}
-    print(json.dumps(["end", end]), file=out)
+    out.write(json.dumps(["end", end]) + "\n")
+
+
+def _write(kind: str, values: Iterable[object], out: TextIO) -> None:
+    out.writelines(to_line(kind, value) + "\n" for value in values)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,11 @@ from config.ids import ClusterName
 from config.node_names import NodeName
 
 SMALL = 1 << 22
-LARGE = 1 << 30
-"""A full job list in JSON is some 10 KB a job; only the snapshot child holds that much."""
+LARGE = 1 << 26
+"""For the snapshot child."""
+JOBS_IN_JSON = 1 << 24
+"""JSON has 6 to 10 KB for each job: a list that does not fit is asked for in rows from then on, which
+say the same in a twentieth of the bytes and of the time."""
 _SHOWN = 300
 _BAD_ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|.)", re.DOTALL)
 _SCONTROL = ("scontrol", "--all", "--local")
@@ -150,7 +153,7 @@ class Tools:
         )
 
     def _jobs_in_json(self) -> tuple[Job, ...]:
-        records = self._json("jobs", (*_SQUEUE, "--json"))
+        records = self._json("jobs", (*_SQUEUE, "--json"), JOBS_IN_JSON)
         for record in records:
             self._same_cluster(record.get("cluster") or self._settings.cluster)
         return jobs_from_json(records)
@@ -196,12 +199,12 @@ class Tools:
         except UnknownForm as error:
             raise Unreadable(f"the answer about {kind} cannot be read: {error}") from error
 
-    def _json(self, kind: str, argv: tuple[str, ...]) -> list[JsonObject]:
+    def _json(self, kind: str, argv: tuple[str, ...], cap: int = LARGE) -> list[JsonObject]:
         """The records of a JSON answer."""
         try:
-            answer = _parsed(self._ask(argv))
+            answer = _parsed(self._ask(argv, cap))
         except _NoAnswer as error:
-            if _NO_JSON.search(error.stderr):
+            if error.too_long or _NO_JSON.search(error.stderr):
                 raise _NoJson from error
             raise
         self._same_cluster(_cluster_of(answer))
@@ -210,7 +213,7 @@ class Tools:
             raise UnknownForm(f"no list of {kind} in it")
         return records
 
-    def _ask(self, argv: tuple[str, ...]) -> str:
+    def _ask(self, argv: tuple[str, ...], cap: int = LARGE) -> str:
         """One question; the whole answer, or Unreadable."""
         self.asked += 1
         done = self._runner.run(
@@ -218,7 +221,7 @@ class Tools:
                 argv=argv,
                 time_limit=self._settings.read_limit,
                 environment=self._settings.environment,
-                output_cap=self._cap,
+                output_cap=min(cap, self._cap),
             )
         )
         # squeue prints nothing for a field it does not know, and ends with code 0.
@@ -228,14 +231,15 @@ class Tools:
 
 
 class _NoJson(Exception):
-    """These tools have no JSON for this kind of question."""
+    """These tools have no JSON for this kind of question, or one that is too long."""
 
 
 class _NoAnswer(Unreadable):
     """A question without a whole answer."""
 
     def __init__(self, argv: tuple[str, ...], done: CommandFinished) -> None:
-        self.stderr = done.stderr or done.stdout
+        self.stderr = done.stderr or done.stdout[:_SHOWN]
+        self.too_long = done.truncated
         why = done.lost or ("its answer is too long" if done.truncated else self.stderr.strip())
         super().__init__(
             f"{' '.join(word[:_SHOWN] for word in argv[:6])}: {why[:_SHOWN] or done.exit_code}"

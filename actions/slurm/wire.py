@@ -16,38 +16,48 @@ from config.clock import EPOCH
 
 _Value = TypeVar("_Value")
 _SECOND = timedelta(seconds=1)
+_LINE = json.JSONEncoder(separators=(",", ":"))
 _Convert = Callable[[Any], Any]
 
 
 def to_line(kind: str, value: object) -> str:
     """One value, with the word that says what it is."""
     packed: dict[str, object] = {}
-    for name, default, pack, _ in _plan(cast(Hashable, type(value))):
+    for name, default, pack in _packers(cast(Hashable, type(value))):
         content = getattr(value, name)
         if content != default:
             packed[name] = content if pack is None or content is None else pack(content)
-    return json.dumps([kind, packed], separators=(",", ":"))
+    return _LINE.encode([kind, packed])
 
 
 def from_packed(target: type[_Value], packed: Mapping[str, Any]) -> _Value:
     """The value that `to_line` packed."""
     content = dict(packed)
-    for name, _, _, unpack in _plan(cast(Hashable, target)):
-        if unpack is not None and content.get(name) is not None:
+    for name, unpack in _unpackers(cast(Hashable, target)):
+        if content.get(name) is not None:
             content[name] = unpack(content[name])
     return target(**content)
 
 
 @lru_cache
-def _plan(target: Hashable) -> tuple[tuple[str, object, _Convert | None, _Convert | None], ...]:
-    """Name, default and converters of each field."""
+def _packers(target: Hashable) -> tuple[tuple[str, object, _Convert | None], ...]:
+    """Name, default and packer of each field."""
     hints = get_type_hints(target)
-    plan = []
-    for field in fields(cast(Any, target)):
-        pack, unpack = _converters(hints[field.name])
-        default = field.default_factory() if field.default_factory is not MISSING else field.default
-        plan.append((field.name, default, pack, unpack))
-    return tuple(plan)
+    return tuple(
+        (
+            field.name,
+            field.default if field.default_factory is MISSING else field.default_factory(),
+            _converters(hints[field.name])[0],
+        )
+        for field in fields(cast(Any, target))
+    )
+
+
+@lru_cache
+def _unpackers(target: Hashable) -> tuple[tuple[str, _Convert], ...]:
+    """Name and unpacker of each field that JSON does not hold as it is."""
+    found = [(name, _converters(hint)[1]) for name, hint in get_type_hints(target).items()]
+    return tuple((name, unpack) for name, unpack in found if unpack is not None)
 
 
 def _converters(hint: Any) -> tuple[_Convert | None, _Convert | None]:

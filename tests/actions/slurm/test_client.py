@@ -346,3 +346,17 @@ def test_a_silent_controller_does_not_look_like_missing_json(
     with pytest.raises(Unreadable):
         client.fresh_node(GPU_04)
     assert all("--json" in line for line in words(runner.asked))
+
+
+def test_a_job_list_too_long_for_json_is_asked_for_in_rows_from_then_on(
+    client: SlurmCli, runner: RowsRunner, clock: HandClock
+) -> None:
+    runner.tell("squeue --all --local --states=all --json", done("{}"))
+    runner.tell(
+        "squeue --all --local --states=all --json",
+        CommandFinished(exit_code=0, stdout='{"jobs": [', truncated=True),
+    )
+    assert len(client.snapshot().jobs) == 3
+    clock.pass_by(timedelta(seconds=20))
+    assert len(client.snapshot().jobs) == 3
+    assert sum("squeue" in line and "--json" in line for line in words(runner.asked)) == 1

@@ -198,4 +198,5 @@ def test_a_limit_of_minutes_is_the_same_in_json_and_rows() -> None:
         (row,) = jobs_from_rows([{**ROW, "TimeLimit": text}])
         (record,) = jobs_from_json([{"job_id": 1, "job_state": "PENDING", "time_limit": minutes}])
         assert row.time_limit == record.time_limit
-    assert row.time_limit == timedelta(minutes=1563)
+    (day,) = jobs_from_rows([{**ROW, "TimeLimit": "1-02:03:00"}])
+    assert day.time_limit == timedelta(minutes=1563)
