@@ -145,3 +145,14 @@ def test_the_banner_is_the_other_sides_text_and_decides_nothing() -> None:
 def test_a_lost_answer_is_no_finding() -> None:
     found = verdict(Answer(id=1, node=NODE, exit_code=None, lost="the node agent died"))
     assert found.reach is Reach.NOT_ASKED
+
+
+def test_a_shell_that_never_comes_is_a_banner_but_no_shell_with_our_own_limit_as_evidence() -> None:
+    said = (
+        "debug1: Remote protocol version 2.0, remote software version OpenSSH_9.2p1\n"
+        "debug1: channel 0: new session [client-session] (inactive timeout: 0)\n"
+    )
+    answer = Answer(id=1, node=NODE, exit_code=None, errors=said, lost="no answer within 16 s")
+    found = verdict(answer)
+    assert found.reach is Reach.NO_SHELL
+    assert found.evidence.startswith("no answer within 16 s")
