@@ -1,6 +1,7 @@
 """Writes docs/reference/ from the code: `make docs`. tests/test_docs.py holds the two together."""
 
 import ast
+import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, timedelta
@@ -11,8 +12,10 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from actions.contract import ActionSpec
 from bot.commands import VERBS
 from config import permissions
+from config.durations import format_duration
 from config.fields import MaxOut, Section
 from config.load import SHIPPED_ROLES
 from config.node_names import NodeSet
@@ -22,10 +25,12 @@ from config.secrets import SecretRef
 from config.settings import Settings
 from config.yaml_reader import read
 from runbooks import machine
+from runbooks.builtin import BUILTINS
 from runbooks.facts import NODE_FACTS
 from runbooks.machine import TRANSITIONS, Move, RunState
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- Made by `make docs` from {source}; edit that. -->\n"
 WORDS: Mapping[type, str] = {
     timedelta: "duration (`90s`, `15m`, `2h`, `1d`)",
@@ -245,8 +250,57 @@ def facts_page() -> str:
     )
 
 
+def actions_page() -> str:
+    """Every verb that a runbook can write after `do:`."""
+    parts = [
+        "# Actions\n\n",
+        NOTE.format(source="the ActionSpec of each verb"),
+        "\nWhat a runbook can write after `do:`. An action that only looks needs no plan and no approval.\n",
+    ]
+    return "".join([*parts, *(one_action(spec) for spec in specs())])
+
+
+def specs() -> list[ActionSpec]:
+    """Every contract of an action, by name."""
+    found = dict(BUILTINS)
+    for path in sorted((ROOT / "actions").rglob("*.py")):
+        if "ActionSpec(" in path.read_text("utf-8"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            values = vars(importlib.import_module(name)).values()
+            found |= {spec.name: spec for spec in values if isinstance(spec, ActionSpec)}
+    return [found[name] for name in sorted(found)]
+
+
+def one_action(spec: ActionSpec) -> str:
+    """The contract of one action, as a person reads it."""
+    traits = {
+        "only looks": spec.looks_only,
+        "its effect cannot be looked up afterwards": not spec.observable,
+        "may end jobs": spec.may_end_jobs,
+        "takes the node out": spec.takes_node_out,
+        f"sets the mark `{spec.sets_mark}`": spec.sets_mark,
+        f"clears the mark `{spec.clears_mark}`": spec.clears_mark,
+        f"undone by `{spec.undo}`": spec.undo,
+    }
+    said = ", ".join(
+        [
+            f"Permission `{spec.permission.value}`",
+            f"at most {format_duration(spec.time_limit)}",
+            *(text for text, holds in traits.items() if holds),
+        ]
+    )
+    fields = [
+        (f"`{name}`", way, f.type.value, f"{f.help}{'' if f.required else ' (may be missing)'}")
+        for way, group in (("in", spec.parameters), ("out", spec.output))
+        for name, f in group.items()
+    ]
+    rows = f"\n{table(('name', '', 'type', 'is'), fields)}" if fields else ""
+    return f"\n## `{spec.name}` (version {spec.version})\n\n{spec.summary}\n\n{said}.\n{rows}"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_page,
+    "actions.md": actions_page,
     "permissions.md": permissions_page,
     "states.md": states_page,
     "commands.md": commands_page,
