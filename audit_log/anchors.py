@@ -156,9 +156,7 @@ class Anchoring:
     def tick(self) -> None:
         """Send when records have waited long enough or are many."""
         status = self.status()
-        if status.records_behind >= self._records or (
-            status.records_behind and status.age >= self._interval
-        ):
+        if status.records_behind >= self._records or status.age >= self._interval:
             self.anchor_now()
 
     def anchor_now(self) -> AnchorStatus:

@@ -65,6 +65,8 @@ class EventKind(StrEnum):
 
     CARD_POSTED = "card.posted"
     """Where the card of a run lies in Slack, so that a restart updates it and posts no second."""
+    CARD_NOTED = "card.noted"
+    """What was told in the card's thread, so that a restart tells nothing twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,10 +32,10 @@ _NAME = r"(?:pass(?:word|wd|phrase)|secret|token|api[_-]?key|access[_-]?key|cred
 _PATTERNS = (
     r"xox[a-z]-[A-Za-z0-9-]{8,}",
     r"xapp-[A-Za-z0-9-]{8,}",
-    r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])",
+    r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])",
     r"gh[pousr]_[A-Za-z0-9]{30,}",
     r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{8,}",
-    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+",
+    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+",
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
 )
 _AFTER_NAME = (

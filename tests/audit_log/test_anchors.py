@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from audit_log.anchors import Anchor, Anchoring, FileSink, refuse_ahead
+from audit_log.anchors import Anchor, Anchoring, FileSink, contradiction, refuse_ahead
+from audit_log.chain import Head
 from audit_log.errors import ChainBroken
 from audit_log.ledger import Ledger
 from audit_log.records import EventKind
+from audit_log.restoration import Restore
 from audit_log.verify import verify
 from config.ids import InstanceId
 from tests.audit_log.ledgers import START, HandClock, append, event, fill, open_ledger, unlocked
@@ -175,6 +177,25 @@ def test_an_older_copy_that_went_on_differently_refuses_the_start(
     with pytest.raises(ChainBroken, match="knows another record 6"):
         refuse_ahead(again, sink.anchors)
     again.close()
+
+
+@pytest.mark.parametrize(
+    "seq, minutes, explained",
+    [(8, 0, True), (12, 0, True), (12, 5, True), (7, 0, False), (13, 0, False), (9, 6, False)],
+)
+def test_a_restore_explains_only_anchors_of_what_it_gave_up(
+    seq: int, minutes: int, explained: bool
+) -> None:
+    """Records 8 to 12 were lost to a restore five minutes after the start."""
+    given_up = Restore(seq=8, at=START + timedelta(minutes=5), lost_to=12)
+    anchor = Anchor(
+        instance=InstanceId("aabbccdd"),
+        seq=seq,
+        digest="a" * 64,
+        at=START + timedelta(minutes=minutes),
+    )
+    said = contradiction(anchor, Head(seq=30, digest="c" * 64), "b" * 64, [given_up])
+    assert (said is None) == explained
 
 
 def test_anchors_of_other_ledgers_do_not_matter_at_the_start(ledger: Ledger) -> None:

@@ -82,3 +82,11 @@ def test_a_link_that_only_stands_inside_the_data_is_no_link() -> None:
     )
     walked = walk([rows[0], (2, wrong.text.encode(), wrong.digest.encode())], Head())
     assert walked.found is not None
+
+
+def test_a_number_left_out_of_a_linked_chain_is_found() -> None:
+    rows = chained(["a"])
+    skips = encode(event(), seq=3, at=START, prev=rows[0][2].decode(), redactor=Redactor())
+    walked = walk([rows[0], (3, skips.text.encode(), skips.digest.encode())], Head())
+    assert walked.found is not None
+    assert walked.found.seq == 2

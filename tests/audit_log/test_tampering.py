@@ -129,7 +129,7 @@ def test_each_row_put_in_twice_is_found(copy: Callable[[], Path]) -> None:
                 (place, seq),
             )
             raw.close()
-            assert not verify(path).sound
+            assert any("schema" not in found.problem for found in verify(path).findings)
 
 
 def test_each_cut_tail_is_found_with_the_anchor_and_only_with_it(
@@ -225,6 +225,8 @@ def test_bytes_that_are_no_text_are_a_finding_not_a_crash(copy: Callable[[], Pat
         "INSERT OR REPLACE INTO ledger (seq, record, digest) VALUES (3, '{}', 'x')",
         "INSERT INTO ledger (seq, record, digest) SELECT 99, record, digest FROM ledger LIMIT 1",
         "INSERT INTO ledger (seq, record, digest) SELECT max(seq) + 1, record, digest FROM ledger",
+        "INSERT INTO ledger (seq, record, digest)"
+        " SELECT 99, json_set(record, '$.prev', digest), 'x' FROM ledger ORDER BY seq DESC LIMIT 1",
     ],
 )
 def test_the_database_itself_refuses_to_change_the_ledger(
