@@ -40,6 +40,7 @@ _LOST_ON_THE_WAY = re.compile(
     r"|shutdown|header|recv",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"(\d+)\.(\d+)", re.ASCII)
 _LIMITED = re.compile(r"rate limit|too many requests|try again later", re.IGNORECASE)
 
 
@@ -69,6 +70,26 @@ class SlurmCli:
     def name(self) -> ClusterName:
         """The cluster."""
         return self._settings.cluster
+
+    def faults(self) -> tuple[str, ...]:
+        """Why this bot should not act on this cluster, to be asked at start; empty when it may.
+
+        Raises Unreadable when the controller gives no answer or is of another cluster.
+        """
+        tools = self._tools(1)
+        controller = tools.controller().controller
+        faults = []
+        if _release(tools.client_version()) > _release(controller.version):
+            faults.append(
+                f"the Slurm tools are {tools.client_version()}, newer than the controller's "
+                f"{controller.version}: point `slurm_binaries` to tools of the controller's release"
+            )
+        if self._settings.own_user in {"root", controller.slurm_user}:
+            faults.append(
+                f"the bot runs as {self._settings.own_user}: give it an own user with "
+                "AdminLevel=Admin, so that the cluster's records tell who acted"
+            )
+        return tuple(faults)
 
     def snapshot(self) -> Snapshot:
         """The whole cluster, at most 15 s old; concurrent readers share one fetch."""
@@ -223,6 +244,14 @@ def _one(node: NodeName) -> NodeName:
     if node_name(node).upper() in _EVERYTHING:
         raise UnknownNode(f"{node} is a word that scontrol takes for other nodes; rename that node")
     return node
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Year and month of a release: `22.05.8` and `slurm-wlm 22.05.8` are (22, 5)."""
+    found = _VERSION.search(version)
+    if found is None:
+        raise Unreadable(f"{version[:40]!r} names no Slurm release")
+    return int(found[1]), int(found[2])
 
 
 def _write_error(node: NodeName, done: CommandFinished) -> Exception:

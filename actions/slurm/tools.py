@@ -99,6 +99,10 @@ class Tools:
         self._same_cluster(facts.controller.cluster)
         return facts
 
+    def client_version(self) -> str:
+        """What the tools say of themselves; no question to the controller."""
+        return self._ask(("scontrol", "--version")).strip()
+
     def nodes(self) -> dict[NodeName, Node]:
         """All nodes."""
         return self._either(

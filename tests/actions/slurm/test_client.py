@@ -7,12 +7,14 @@ from datetime import timedelta
 
 import pytest
 
+from actions.cluster import Snapshot
 from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
 from actions.shell import Command, CommandFinished
 from actions.slurm.cli import SlurmCli
 from actions.slurm.jobs import ROW_FIELDS
 from actions.slurm.snapshot_child import print_snapshot
 from actions.slurm.tools import SlurmSettings
+from config.clock import Instant
 from config.ids import ClusterName
 from config.node_names import NodeName
 from tests.actions.slurm.conftest import CONFIG, RECORDINGS, HandClock, ToldRunner, done, words
@@ -152,23 +154,34 @@ def test_readers_share_one_snapshot_for_15_seconds(
     assert runner.fetches == 2
 
 
-def test_readers_that_come_together_cause_one_fetch(client: SlurmCli, runner: RowsRunner) -> None:
-    runner.on_fetch = threading.Event()
-    together = threading.Barrier(9)
-    seen: list[object] = []
+class WatchedClock(HandClock):
+    """Tells when so many different threads have read it, which readers do as they enter."""
 
-    def read() -> None:
-        together.wait(30)
-        seen.append(client.snapshot())
+    def __init__(self, threads: int) -> None:
+        super().__init__()
+        self._left = threads
+        self._seen: set[int] = set()
+        self.all_in = threading.Event()
 
-    readers = [threading.Thread(target=read) for _ in range(8)]
+    def now(self) -> Instant:
+        self._seen.add(threading.get_ident())
+        if len(self._seen) == self._left:
+            self.all_in.set()
+        return super().now()
+
+
+def test_readers_that_come_together_cause_one_fetch(runner: RowsRunner) -> None:
+    clock = WatchedClock(threads=9)  # this thread makes the client
+    client = SlurmCli(settings(), runner, clock, clock.pass_by)
+    runner.on_fetch = clock.all_in
+    seen: list[Snapshot] = []
+    readers = [threading.Thread(target=lambda: seen.append(client.snapshot())) for _ in range(8)]
     for reader in readers:
         reader.start()
-    together.wait(30)
-    runner.on_fetch.set()
     for reader in readers:
         reader.join(30)
     assert len(seen) == 8
+    assert all(one is seen[0] for one in seen)
     assert runner.fetches == 1
 
 
@@ -360,3 +373,25 @@ def test_a_job_list_too_long_for_json_is_asked_for_in_rows_from_then_on(
     clock.pass_by(timedelta(seconds=20))
     assert len(client.snapshot().jobs) == 3
     assert sum("squeue" in line and "--json" in line for line in words(runner.asked)) == 1
+
+
+@pytest.mark.parametrize(
+    ("client_version", "own_user", "faults"),
+    [
+        ("slurm-wlm 22.05.8", "nodewarden", ()),
+        ("slurm 21.08.1", "nodewarden", ()),
+        ("slurm 24.11.5", "nodewarden", ("newer than the controller's 22.05.8",)),
+        ("slurm 22.05.9", "root", ("the bot runs as root",)),
+    ],
+)
+def test_a_newer_client_and_a_borrowed_user_are_faults(
+    runner: RowsRunner,
+    clock: HandClock,
+    client_version: str,
+    own_user: str,
+    faults: tuple[str, ...],
+) -> None:
+    runner.tell("scontrol --version", client_version + "\n")
+    found = SlurmCli(settings(own_user), runner, clock, clock.pass_by).faults()
+    assert len(found) == len(faults)
+    assert all(part in text for part, text in zip(faults, found, strict=True))
