@@ -146,6 +146,12 @@ def test_one_module_opens_the_database() -> None:
     assert importers("sqlite_utils") <= {"audit_log/database.py"}
 
 
+def test_only_the_sandbox_knows_the_playground() -> None:
+    """The bot that ships must not be able to reach a stand-in by accident."""
+    users = importers("bot.testbed") | importers("bot.standin")
+    assert not {name for name in users if "sandbox" not in name}
+
+
 def test_no_shell_reads_a_command_line() -> None:
     shells = {
         name_of(path)
