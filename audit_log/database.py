@@ -120,7 +120,10 @@ def translated(error: sqlite3.Error) -> StoreError:
     """Our error for one of SQLite's."""
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     if name in _FULL:
-        return StoreFull(f"no space left for the ledger ({name}): free space on its disk")
+        return StoreFull(
+            f"no space left for the ledger ({name}): free at least 32 MiB on its disk; until then"
+            " only outcomes and releases are stored"
+        )
     if name.startswith(_BUSY):
         return StoreBusy(f"another program holds the ledger ({name}): see `fuser` on its file")
     if not name.startswith(_BROKEN):

@@ -198,10 +198,11 @@ class Writer:
 
     def _give_up(self, batch: list[_Request], error: BaseException) -> None:
         """A fault of the writer itself: nothing more is written, and everybody gets an answer."""
-        self._problem = StoreFailed(f"the ledger's writer met a fault, start again: {error!r}")
+        failure = StoreFailed(f"the ledger's writer met a fault, start again: {error!r}")
+        self._note(failure)
         for request in batch:
             if not request.future.done():
-                request.future.set_exception(self._problem)
+                request.future.set_exception(failure)
 
     def _note(self, error: StoreError) -> None:
         """Remember a lasting failure, and say it once."""

@@ -1,6 +1,7 @@
 """Ledgers, clocks and projections that the tests of this folder share."""
 
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -112,3 +113,23 @@ def unlocked(path: Path) -> sqlite3.Connection:
     for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type='trigger'").fetchall():
         raw.execute(f"DROP TRIGGER {name}")
     return raw
+
+
+class Held:
+    """Keeps the writer busy, so that what is submitted meanwhile becomes one batch."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._begun, self._go = threading.Event(), threading.Event()
+
+    def __enter__(self) -> None:
+        def wait(_: Transaction) -> None:
+            self._begun.set()
+            assert self._go.wait(30)
+
+        self._busy = self._ledger.submit(wait, Urgency.ACK)
+        assert self._begun.wait(30)
+
+    def __exit__(self, *_: object) -> None:
+        self._go.set()
+        self._busy.result()

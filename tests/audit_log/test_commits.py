@@ -11,7 +11,7 @@ from audit_log.ledger import Ledger, Transaction, Urgency
 from audit_log.records import EventKind, Record
 from audit_log.verify import verify
 from config.ids import RunId
-from tests.audit_log.ledgers import CANARY, START, append, appending, event, fill, open_ledger
+from tests.audit_log.ledgers import CANARY, START, Held, append, appending, event, fill, open_ledger
 
 
 def test_the_first_record_names_the_instance_and_it_stays_the_same(path: Path) -> None:
@@ -217,23 +217,3 @@ def test_records_are_read_by_run_after_a_number_and_up_to_a_limit(ledger: Ledger
     of_run = list(ledger.records(run=RunId("run-1")))
     assert len(of_run) == 401
     assert {record.event.run for record in of_run} == {"run-1"}
-
-
-class Held:
-    """Keeps the writer busy, so that what is submitted meanwhile becomes one batch."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._begun, self._go = threading.Event(), threading.Event()
-
-    def __enter__(self) -> None:
-        def wait(_: Transaction) -> None:
-            self._begun.set()
-            assert self._go.wait(30)
-
-        self._busy = self._ledger.submit(wait, Urgency.ACK)
-        assert self._begun.wait(30)
-
-    def __exit__(self, *_: object) -> None:
-        self._go.set()
-        self._busy.result()

@@ -10,8 +10,7 @@ from audit_log.errors import StoreFailed, StoreFull
 from audit_log.ledger import Ledger, ProjectionCursor, Urgency
 from audit_log.records import Record
 from audit_log.verify import verify
-from tests.audit_log.ledgers import append, appending, event, open_ledger
-from tests.audit_log.test_commits import Held
+from tests.audit_log.ledgers import Held, append, appending, event, open_ledger
 
 Execute = Callable[[str, Sequence[object]], list[Row]]
 
@@ -63,7 +62,8 @@ def test_an_input_output_error_at_commit_fails_the_request_and_stops_all_writing
 def test_a_fault_of_the_writer_itself_answers_everybody(
     path: Path, monkeypatch: pytest.MonkeyPatch, faults: dict[str, BaseException]
 ) -> None:
-    ledger = open_ledger(path)
+    told: list[StoreFailed] = []
+    ledger = open_ledger(path, on_store_failure=told.append)
     with monkeypatch.context() as patch:
         for statement, error in faults.items():
             break_at(ledger, patch, statement, error)
@@ -72,6 +72,7 @@ def test_a_fault_of_the_writer_itself_answers_everybody(
     assert all(isinstance(answer, StoreFailed) for answer in answers)
     with pytest.raises(StoreFailed, match="start again"):
         append(ledger, event())
+    assert len(told) == 1
     ledger.close()
     again = open_ledger(path)
     assert again.head.seq == 1
