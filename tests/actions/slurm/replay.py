@@ -1,7 +1,8 @@
 """Plays scontrol and squeue from a recording: a program of its own, found by PATH like the real ones.
 
 The text form of jobs is printed field by field from the recorded `scontrol show jobs`, because
-squeue was not recorded with the fields that the program asks for.
+squeue was not recorded with the fields that the program asks for. Partitions were recorded in JSON
+only: `partitions.txt` has the form of 22.05 and the partitions of the scene.
 """
 
 import re
