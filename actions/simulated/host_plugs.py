@@ -91,6 +91,13 @@ def shrink_gpus(state: Here, *, node: NodeName, present: int) -> None:
     host_rules.start_unit(state, host, "slurmd", restart=True)
 
 
+def lose_gpus(state: Here, *, node: NodeName, present: int) -> None:
+    """GPUs fall off the bus under a running slurmd, so slurmctld hears nothing of it."""
+    host = host_named(state, node)
+    host.gpus_present = present
+    host.kernel_log.append("NVRM: Xid (PCI:0000:4a:00): 79, GPU has fallen off the bus.")
+
+
 def late_driver(state: Here, *, node: NodeName) -> None:
     """slurmd started before the driver: it reports no GPU although all are there."""
     host = host_named(state, node)

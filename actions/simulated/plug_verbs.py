@@ -22,6 +22,7 @@ _ALL: tuple[Callable[..., object], ...] = (
     host_plugs.reboot,
     host_plugs.cut_off,
     host_plugs.shrink_gpus,
+    host_plugs.lose_gpus,
     host_plugs.late_driver,
     host_plugs.shrink_memory,
     host_plugs.log_kernel,

@@ -1,0 +1,217 @@
+"""A ledger and hands that die where they are told to: at a commit, or at an outside write.
+
+Made in the forked bot only, around the product's own ledger and hands; the product has no switch for it.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from actions.cluster import Job, Node, Snapshot
+from actions.contract import ClusterHands, NodeHands, WrittenReason
+from actions.remote_values import CommandResult, HostFacts, Reachability, Service
+from actions.simulated.client import SimulatedCluster
+from audit_log.ledger import Ledger, Transaction, Urgency
+from config.ids import ClusterName
+from config.node_names import NodeName
+
+T = TypeVar("T")
+
+
+class Moment(StrEnum):
+    """Where a point lies in relation to the commit or write that it belongs to."""
+
+    BEFORE = "before"
+    NOW = "within-now"
+    """The request is out, its effect happens at once, nobody reads the answer."""
+    SOON = "within-1s"
+    LATE = "within-3s"
+    NEVER = "within-never"
+    AFTER = "after"
+
+    @property
+    def within(self) -> bool:
+        """Whether the world kills the bot while it waits for the answer."""
+        return self.value.startswith("within")
+
+
+class Sort(StrEnum):
+    """What a point belongs to."""
+
+    COMMIT = "commit"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One place in the life of a bot."""
+
+    sort: Sort
+    number: int
+    """From 0, in the order of this process."""
+    moment: Moment
+
+    def __str__(self) -> str:
+        """As a replay recipe has it."""
+        return f"{self.sort}:{self.number}:{self.moment}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Point":
+        """The point of a recipe."""
+        sort, number, moment = text.split(":")
+        return cls(sort=Sort(sort), number=int(number), moment=Moment(moment))
+
+
+@dataclass(slots=True)
+class Fate:
+    """Counts what this process does and calls `at` at every point of it."""
+
+    at: Callable[[Point], None]
+    labels: list[tuple[Sort, str]] = field(default_factory=list)
+    """What each commit and write was, in order, as far as it got."""
+    counts: dict[Sort, int] = field(default_factory=lambda: dict.fromkeys(Sort, 0))
+
+    @contextmanager
+    def passing(self, sort: Sort) -> Iterator[list[str]]:
+        """Around one commit or write; the list takes its label."""
+        number = self.counts[sort]
+        self.counts[sort] = number + 1
+        label: list[str] = []
+        self.at(Point(sort=sort, number=number, moment=Moment.BEFORE))
+        yield label
+        self.labels.append((sort, label[0] if label else ""))
+        self.at(Point(sort=sort, number=number, moment=Moment.AFTER))
+
+
+def dies_at(point: Point | None) -> Callable[[Point], None]:
+    """The end of this process at that point."""
+
+    def at(here: Point) -> None:
+        if here == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return at
+
+
+def stops_at(wanted: Callable[[Point], bool]) -> Callable[[Point], None]:
+    """A pause at every such point, until the parent lets the process go on."""
+
+    def at(here: Point) -> None:
+        if wanted(here):
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    return at
+
+
+def mortal_ledger(fate: Fate) -> type[Ledger]:
+    """The product's ledger, whose every commit passes by `fate`."""
+
+    class MortalLedger(Ledger):
+        """Counts from its own first commit on."""
+
+        def commit(self, decide: Callable[[Transaction], T], urgency: Urgency = Urgency.REST) -> T:
+            before = self._position.head.seq
+            with fate.passing(Sort.COMMIT) as label:
+                result = super().commit(decide, urgency)
+                label.append(label_of(self, before))
+            return result
+
+    return MortalLedger
+
+
+def label_of(ledger: Ledger, after: int) -> str:
+    """What the records after this one are about: the action, or else the kind of event."""
+    found = "nothing"
+    for record in ledger.records(after=after):
+        action = record.event.data.get("action")
+        found = str(action) if action else record.event.kind.value
+        if record.event.kind.value == "step.finished":
+            run, key = record.event.run, record.event.data["key"]
+            rows = ledger.query(
+                "SELECT json_extract(body, '$.steps.\"' || ? || '\".action') FROM runs WHERE id = ?",
+                (key, run),
+            )
+            found = str(rows[0][0])
+        return found
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MortalCluster:
+    """`ClusterHands` whose writes pass by `fate`."""
+
+    hands: SimulatedCluster
+    fate: Fate
+
+    @property
+    def name(self) -> ClusterName:
+        return self.hands.name
+
+    def snapshot(self) -> Snapshot:
+        return self.hands.snapshot()
+
+    def fresh_node(self, node: NodeName) -> Node:
+        return self.hands.fresh_node(node)
+
+    def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
+        return self.hands.fresh_jobs(node)
+
+    def written_since(self, node: NodeName, moment: datetime) -> Sequence[WrittenReason]:
+        return self.hands.written_since(node, moment)
+
+    def drain(self, node: NodeName, reason: str) -> None:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append("node.drain@1")
+            self.hands.drain(node, reason)
+
+    def resume(self, node: NodeName) -> None:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append("node.return@1")
+            self.hands.resume(node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MortalNodes:
+    """`NodeHands` whose writes pass by `fate`."""
+
+    hands: NodeHands
+    fate: Fate
+
+    def reach(self, node: NodeName) -> Reachability:
+        return self.hands.reach(node)
+
+    def host_facts(self, node: NodeName) -> HostFacts:
+        return self.hands.host_facts(node)
+
+    def service(self, node: NodeName, unit: str) -> Service:
+        return self.hands.service(node, unit)
+
+    def start_service(self, node: NodeName, unit: str, effect_id: str) -> CommandResult:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append("service.start@1")
+            return self.hands.start_service(node, unit, effect_id)
+
+    def restart_service(self, node: NodeName, unit: str, effect_id: str) -> CommandResult:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append("service.restart@1")
+            return self.hands.restart_service(node, unit, effect_id)
+
+    def kernel_log(self, node: NodeName, previous_boot: bool) -> CommandResult:
+        return self.hands.kernel_log(node, previous_boot)
+
+    def run(
+        self, nodes: Sequence[NodeName], command: Sequence[str], time_limit: timedelta
+    ) -> Mapping[NodeName, CommandResult]:
+        return self.hands.run(nodes, command, time_limit)
+
+
+def mortal_hands(
+    cluster: SimulatedCluster, nodes: NodeHands, fate: Fate
+) -> tuple[ClusterHands, NodeHands]:
+    """Both, under one fate."""
+    return MortalCluster(hands=cluster, fate=fate), MortalNodes(hands=nodes, fate=fate)

@@ -1,0 +1,219 @@
+"""One bot for one night: a process without threads of its own that carries every open run as far
+as it gets, lets time pass to what is due next, and stops when only persons can go on.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from actions.catalogue import ClusterSite, SiteRules, registry
+from actions.contract import Page, PageReceipt
+from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
+from actions.simulated.plugs import Plugs
+from audit_log.ledger import Ledger
+from config.actors import Actor, ActorKind, Door
+from config.clock import EPOCH, Instant, from_microseconds
+from config.ids import ActorId, ClusterName, RunId
+from config.node_names import NodeName
+from config.permissions import Allowed, Decision, Permission
+from config.policy import Policy as SitePolicy
+from config.redaction import Redactor
+from runbooks.builtin import BUILTINS
+from runbooks.engine import Engine
+from runbooks.halt import HaltFile
+from runbooks.library_files import SHIPPED, load_library
+from runbooks.lint import Library
+from runbooks.machine import RunState
+from runbooks.parts import Parts
+from runbooks.policy import Policy, Pool
+from runbooks.projection import RunProjector, decode
+from runbooks.requests import Requests, RunRequest
+from runbooks.run import Run
+from tests.sweep.mortal import Fate, mortal_hands, mortal_ledger
+from tests.sweep.scenarios import Asked
+
+SIM = ClusterName("sim")
+ANN = Actor(id=ActorId("p-ann"), kind=ActorKind.PERSON, name="ann", roles=frozenset({"oncall"}))
+BOB = Actor(id=ActorId("p-bob"), kind=ActorKind.PERSON, name="bob", roles=frozenset({"oncall"}))
+MOST_ROUNDS = 500
+"""Turns of one night: a run that needs more never ends."""
+LONGEST = timedelta(hours=6)
+
+
+class WorldClock:
+    """The world's own time, and a wall clock that may be wrong by `off`."""
+
+    def __init__(self, plugs: Plugs) -> None:
+        self._plugs = plugs
+        self.off = timedelta(0)
+        self.now_is(plugs.now())
+
+    def now_is(self, moment: datetime) -> None:
+        """Take the world's present over; nothing else moves it."""
+        self._present = moment
+
+    def look(self) -> None:
+        """Ask the world."""
+        self.now_is(self._plugs.now())
+
+    def now(self) -> Instant:
+        return Instant(wall=self._present + self.off, monotonic=self._present - EPOCH)
+
+
+class Everybody:
+    """Rights that allow all: permissions have tests of their own."""
+
+    def step(
+        self, run: Run, permission: Permission, cluster: ClusterName, node: NodeName | None
+    ) -> Decision:
+        return Allowed(role="oncall", because="the sweep asks")
+
+
+class NoPager:
+    """Pages are counted in the ledger; nothing is sent."""
+
+    def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
+        return ()
+
+
+def load_shipped() -> Library:
+    """The shipped runbooks, read once in the warm process."""
+    line = Line(path=Path("/nowhere"))
+    site = ClusterSite(
+        cluster=SimulatedCluster(name=SIM, line=line),
+        nodes=SimulatedNodes(line=line),
+        units=frozenset({"slurmd"}),
+        close=lambda: None,
+    )
+    verbs = registry({SIM: site}, _rules(lambda: frozenset()), NoPager())
+    return load_library([SHIPPED], {**{n: a.spec for n, a in verbs.items()}, **BUILTINS})
+
+
+def _rules(nodes: Callable[[], frozenset[NodeName]]) -> SiteRules:
+    return SiteRules(hands_off=lambda _c, _n: "", pool=lambda _c, _n: nodes())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where a bot lives."""
+
+    folder: Path
+    socket: Path
+    library: Library
+    policy: SitePolicy
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "nodewarden.db"
+
+
+class Night:
+    """The bot."""
+
+    def __init__(self, ground: Ground, fate: Fate) -> None:
+        """Opens the ledger: its first commit is the first point of this process."""
+        self.plugs = Plugs(path=ground.socket)
+        self.clock = WorldClock(self.plugs)
+        self.fate = fate
+        self.ledger: Ledger = mortal_ledger(fate).open(
+            ground.database,
+            clock=self.clock,
+            redactor=Redactor(),
+            projectors=(RunProjector(),),
+        )
+        line = Line(path=ground.socket)
+        cluster, nodes = mortal_hands(
+            SimulatedCluster(name=SIM, line=line), SimulatedNodes(line=line), fate
+        )
+        everything = frozenset(cluster.snapshot().nodes)
+        site = ClusterSite(
+            cluster=cluster, nodes=nodes, units=frozenset({"slurmd"}), close=lambda: None
+        )
+        verbs = registry({SIM: site}, _rules(lambda: everything), NoPager())
+        pool = Pool(name="all", nodes=everything, max_out=5)
+        self.parts = Parts(
+            ledger=self.ledger,
+            artefacts=self.ledger.artefacts,
+            registry=verbs,
+            specs={**{name: verb.spec for name, verb in verbs.items()}, **BUILTINS},
+            clusters={SIM: cluster},
+            library=ground.library,
+            policy=Policy(site=ground.policy, protected={}, pool_of=lambda _c, _n: pool),
+            rights=Everybody(),
+            halt=HaltFile(ground.folder / "halt"),
+            clock=self.clock,
+        )
+        self.engine = Engine(self.parts)
+        self.requests = Requests(self.parts)
+
+    def ask(self, asked: Asked, key: str) -> RunId:
+        """Ask for a run; the same key again is the same request."""
+        request = RunRequest(
+            runbook=asked.runbook,
+            cluster=SIM,
+            parameters=asked.parameters,
+            actor=ANN,
+            door=Door.CLI,
+            reason="sweep",
+            key=key,
+        )
+        return self.requests.run(request)[0]
+
+    def runs(self) -> tuple[Run, ...]:
+        """Every run, as committed."""
+        rows = self.ledger.query("SELECT body FROM runs ORDER BY number")
+        return tuple(decode(row[0]) for row in rows)
+
+    def live(self, run: RunId) -> Run:
+        """Go on until this run is final or only a person can go on."""
+        end = self.clock.now().wall + LONGEST
+        for _ in range(MOST_ROUNDS):
+            due = self.turn()
+            now = self.run(run)
+            if not now.open or (due is None and not self._agreed(now)):
+                return now
+            if due is not None:
+                self.forward(due)
+            if self.clock.now().wall > end:
+                break
+        raise AssertionError(f"{run} does not come to an end: {self.run(run)}")
+
+    def run(self, run: RunId) -> Run:
+        """One run, as committed."""
+        return next(found for found in self.runs() if found.id == run)
+
+    def turn(self) -> datetime | None:
+        """Every open run as far as it gets; when the next one is due, None when none is."""
+        while True:
+            before = self.ledger.head.seq
+            laters = [self.engine.advance(run.id).at for run in self.runs() if run.open]
+            if self.ledger.head.seq == before:
+                break
+        rows = self.ledger.query("SELECT min(due_us) FROM runs WHERE open = 1 AND due_us > 0")
+        now = self.clock.now().wall
+        stored = [from_microseconds(rows[0][0])] if rows[0][0] is not None else []
+        acting = any(run.state.acts for run in self.runs())
+        times = [at for at in (*laters, *stored) if at is not None and at > now]
+        return min(times, default=None) if acting else None
+
+    def forward(self, until: datetime) -> None:
+        """Let the world's time pass."""
+        self.clock.now_is(self.plugs.forward(until - self.clock.now().wall))
+
+    def _agreed(self, run: Run) -> bool:
+        """Another person says yes, where that is what the run waits for."""
+        if run.state is not RunState.AWAITING_APPROVAL or run.plan is None:
+            return False
+        self.requests.approve(run.id, run.plan.hash, BOB, Door.CLI)
+        return True
+
+    def told(self) -> Mapping[str, Any]:
+        """What the ledger says at the end, free of times and of this process."""
+        return {
+            "runs": {run.id: (run.runbook, run.state.value, run.why) for run in self.runs()},
+            "locks": self.ledger.query("SELECT atom, run FROM locks ORDER BY atom"),
+            "marks": self.ledger.query("SELECT node, kind, run FROM marks ORDER BY node, kind"),
+            "pages": self.ledger.query("SELECT key, run FROM pages ORDER BY key"),
+        }
