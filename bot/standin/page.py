@@ -36,8 +36,10 @@ QUIET_SECONDS = 0.05
 class PanelRow:
     """A line of a panel and its buttons, as (words, what `press` is called with)."""
 
-    text: str
+    text: str = ""
     buttons: tuple[tuple[str, str], ...] = ()
+    grid: tuple[tuple[str, str], ...] = ()
+    """Small cells in columns, as (words, what `press` is called with)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,7 @@ class Page:
         state["panels"] = [
             {
                 "title": panel.title,
-                "rows": [{"text": r.text, "buttons": list(r.buttons)} for r in panel.rows()],
+                "rows": [_row(row) for row in panel.rows()],
             }
             for panel in self.panels
         ]
@@ -207,6 +209,10 @@ class Page:
         groups = act.ack.get("option_groups", [])
         options = [*act.ack.get("options", []), *(o for g in groups for o in g["options"])]
         return {"options": options}
+
+
+def _row(row: PanelRow) -> Payload:
+    return {"text": row.text, "buttons": list(row.buttons), "grid": list(row.grid)}
 
 
 def _control(blocks: list[Payload], wish: Payload) -> Payload:
