@@ -1,0 +1,142 @@
+"""Keeps one living socket to Slack: connects, listens for the greeting, replaces what went deaf.
+
+Run by `bot.slack.door` as a task. A connection that is open and answers pings can still deliver
+nothing (bolt-python#1529), so one that has been silent for long is replaced by a new one, which must
+greet before the old one is closed.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.diagnostics import Finding
+from bot.slack.sockets import Line, Socket
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """The watchdog's patience, in seconds."""
+
+    look: float = 1.0
+    greeting: float = 10.0
+    """A socket that has not greeted by then is deaf."""
+    silence: float = 600.0
+    """Nothing was heard for so long: a fresh socket is tried."""
+    longest_pause: float = 60.0
+    """Between two tries of a new socket."""
+
+
+class Connection:
+    """The socket that is in use."""
+
+    def __init__(self, make: Callable[[], Line], watch: Watch) -> None:
+        """Connects in `run`."""
+        self._make = make
+        self._watch = watch
+        self._line: Line | None = None
+        self._replaced = 0
+        self._closing: set[asyncio.Task[None]] = set()
+        self._connecting: dict[Line, asyncio.Task[None]] = {}
+        self.deaf = False
+
+    async def run(self) -> None:
+        """Until cancelled; returns only when Socket Mode was switched off."""
+        pause = self._watch.look
+        while True:
+            line = await self._greeting_line()
+            if line is None:
+                self.deaf = True
+                pause = min(self._watch.longest_pause, pause * 2)
+                await asyncio.sleep(pause)
+                continue
+            pause = self._watch.look
+            self._use(line)
+            await self._until_deaf(line.client)
+            if line.client.switched_off:
+                log.error(
+                    "Socket Mode is switched off in the app's settings: switch it on, restart"
+                )
+                return
+            self._replaced += 1
+            log.warning("the Slack socket is silent; a new one is opened")
+
+    async def close(self) -> None:
+        """Hang up."""
+        for task in self._connecting.values():
+            task.cancel()
+        lines = [line for line in (self._line, *self._connecting) if line is not None]
+        self._line = None
+        await asyncio.gather(*(_hang_up(line) for line in dict.fromkeys(lines)))
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    @property
+    def connected(self) -> bool:
+        """Whether a socket is open that has greeted."""
+        line = self._line
+        return line is not None and line.client.greeted.is_set() and not self.deaf
+
+    def findings(self) -> tuple[Finding, ...]:
+        """For `doctor`."""
+        client = self._line.client if self._line is not None else None
+        if client is not None and client.switched_off:
+            return (Finding(False, "Slack: Socket Mode is switched off in the app's settings"),)
+        if client is None or not self.connected:
+            text = (
+                "Slack: no socket delivers anything; runs go on, commands must come by another door"
+            )
+            return (Finding(False, text),)
+        found = [Finding(True, f"Slack: connected, {self._replaced} silent sockets replaced")]
+        if client.sockets > 1 + len(self._closing):
+            text = (
+                f"Slack: the app has {client.sockets} sockets open: another copy of the bot takes"
+                " part of the commands; stop it, or give it an app of its own"
+            )
+            found.append(Finding(False, text))
+        return tuple(found)
+
+    async def _greeting_line(self) -> Line | None:
+        """A new connection that has greeted, None when it does not."""
+        line = self._make()
+        connecting = asyncio.create_task(line.client.connect())
+        self._connecting[line] = connecting
+        try:
+            await asyncio.wait_for(line.client.greeted.wait(), self._watch.greeting)
+            return line
+        except TimeoutError:
+            self._let_go(line)
+            return None
+        finally:
+            del self._connecting[line]
+            if not connecting.done():
+                connecting.cancel()
+
+    def _use(self, line: Line) -> None:
+        """Take the new one first, then let the old one go."""
+        old, self._line = self._line, line
+        self.deaf = False
+        if old is not None:
+            self._let_go(old)
+
+    def _let_go(self, line: Line) -> None:
+        task = asyncio.create_task(_hang_up(line))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _until_deaf(self, client: Socket) -> None:
+        while not client.switched_off:
+            await asyncio.sleep(self._watch.look)
+            now = asyncio.get_running_loop().time()
+            ungreeted = not client.greeted.is_set()
+            if ungreeted and now - client.connecting_since > self._watch.greeting:
+                return
+            if now - client.heard_at > self._watch.silence:
+                return
+
+
+async def _hang_up(line: Line) -> None:
+    with contextlib.suppress(Exception):  # what is thrown away may be broken in any way
+        await line.client.close()  # type: ignore[no-untyped-call]

@@ -1,0 +1,131 @@
+"""Messages as Slack takes them, with a name in their metadata by which they are found again.
+
+Used by `bot.slack.keeper`. Posting is not idempotent: after a call that was not answered, whoever
+posts must look with `find` before posting again.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.slack.blocks import Content
+from bot.slack.courses import Course
+from bot.slack.outbox import Outbox
+from bot.slack.rates import Priority
+from bot.slack.stories import Spot
+from bot.slack.web import Answer, Arguments, Said, Web
+from config.ids import RunId
+
+log = logging.getLogger(__name__)
+
+EVENT_TYPE = "nodewarden_message"
+LOOK_BACK = timedelta(minutes=5)
+MOST_LOOKED = 200
+"""Messages that are looked through for one of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A new message."""
+
+    channel: str
+    run: RunId
+    note: str
+    """Its name within the run."""
+    priority: Priority
+    thread: str = ""
+    broadcast: bool = False
+
+
+def arguments(channel: str, content: Content) -> dict[str, Any]:
+    """A message that unfurls nothing and reads nothing into its text."""
+    return {
+        "channel": channel,
+        "text": content.text,
+        "blocks": list(content.blocks),
+        "unfurl_links": False,
+        "unfurl_media": False,
+        "parse": "none",
+    }
+
+
+class Poster:
+    """Posts, updates and finds the bot's own messages."""
+
+    def __init__(self, outbox: Outbox, web: Web, bot: str) -> None:
+        """`bot` is the ledger's instance: another bot in the channel may have equal run numbers."""
+        self._outbox = outbox
+        self._web = web
+        self._bot = bot
+
+    async def post(self, post: Post, make: Callable[[], Awaitable[Content]]) -> Spot:
+        """A new message. Raises Said, Unsent, Unanswered."""
+        extra: dict[str, Any] = {
+            "metadata": {
+                "event_type": EVENT_TYPE,
+                "event_payload": {"bot": self._bot, "id": post.run, "note": post.note},
+            }
+        }
+        if post.thread:
+            extra |= {"thread_ts": post.thread, "reply_broadcast": post.broadcast}
+        answer = await self._send("chat.postMessage", post.channel, post.priority, make, extra)
+        return Spot(channel=str(answer["channel"]), message=str(answer["ts"]))
+
+    async def update(
+        self, spot: Spot, priority: Priority, make: Callable[[], Awaitable[Content]]
+    ) -> None:
+        """The newest state into the same message. Raises as `post`."""
+        await self._send("chat.update", spot.channel, priority, make, {"ts": spot.message})
+
+    async def find(self, post: Post, since: datetime) -> Spot | None:
+        """The message of this name, if it was taken after all."""
+        for message in await self._messages(post.channel, post.thread, since):
+            if self._note(message, post.run) == post.note:
+                return Spot(channel=post.channel, message=str(message["ts"]))
+        return None
+
+    async def notes(self, run: RunId, spot: Spot, since: datetime) -> frozenset[str]:
+        """Names of all messages of ours in the thread of a card."""
+        messages = await self._messages(spot.channel, spot.message, since)
+        found = (self._note(message, run) for message in messages)
+        return frozenset(note for note in found if note)
+
+    async def _send(
+        self,
+        method: str,
+        channel: str,
+        priority: Priority,
+        make: Callable[[], Awaitable[Content]],
+        extra: Mapping[str, Any],
+    ) -> Answer:
+        async def compose() -> Arguments:
+            return {**arguments(channel, await make()), **extra}
+
+        async def plain() -> Arguments:
+            return {**arguments(channel, await make()), **extra, "blocks": []}
+
+        try:
+            return await self._outbox.send(method, compose, priority, channel)
+        except Said as refusal:
+            if refusal.course is not Course.PLAINLY:
+                raise
+            log.warning("Slack refuses our blocks (%s): %s", refusal.error, refusal.detail)
+            return await self._outbox.send(method, plain, priority, channel)
+
+    async def _messages(
+        self, channel: str, thread: str, since: datetime
+    ) -> list[Mapping[str, Any]]:
+        oldest = f"{(since - LOOK_BACK).timestamp():.6f}"
+        wanted = {"channel": channel, "limit": MOST_LOOKED, "include_all_metadata": "1"}
+        if thread:
+            answer = await self._web.get("conversations.replies", {**wanted, "ts": thread})
+        else:
+            answer = await self._web.get("conversations.history", {**wanted, "oldest": oldest})
+        return list(answer.get("messages", []))
+
+    def _note(self, message: Mapping[str, Any], run: RunId) -> str:
+        payload = (message.get("metadata") or {}).get("event_payload") or {}
+        ours = payload.get("bot") == self._bot and payload.get("id") == run
+        return str(payload.get("note", "")) if ours else ""
