@@ -17,6 +17,7 @@ from actions.contract import (
     Observation,
     Outcome,
     Pager,
+    ReasonHistory,
 )
 from actions.node.settings import Hands as NodeVerbs
 from actions.node.settings import NodeSettings
@@ -65,6 +66,8 @@ class ClusterSite:
 
     cluster: ClusterHands
     nodes: NodeHands
+    history: ReasonHistory | None = None
+    """Who wrote which Reason, where accounting can be asked."""
     units: frozenset[str]
     close: Callable[[], None]
 
@@ -100,8 +103,10 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
     """Hands for one configured cluster; asks no controller yet."""
     if settings.kind is ClusterKind.SIMULATED and settings.simulated_socket is not None:
         line = Line(path=settings.simulated_socket)
+        simulated = SimulatedCluster(name=name, line=line)
         return ClusterSite(
-            cluster=SimulatedCluster(name=name, line=line),
+            cluster=simulated,
+            history=simulated,
             nodes=SimulatedNodes(line=line),
             units=frozenset(settings.units),
             close=_nothing,
@@ -188,7 +193,13 @@ def _node_hands(
     clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
 ) -> NodeVerbs:
     settings = NodeSettings(hands_off=rules.hands_off, pool=rules.pool)
-    return NodeVerbs(clusters=clusters, nodes=site.nodes, settings=settings)
+    history = site.history
+    return NodeVerbs(
+        clusters=clusters,
+        nodes=site.nodes,
+        settings=settings,
+        histories={} if history is None else {site.cluster.name: history},
+    )
 
 
 def _service_hands(

@@ -243,8 +243,8 @@ class Answers:
             for loss in played.plan.jobs_end
         )
         persons = played.needed.persons
-        needs = f"needs {persons} to agree" if persons else "needs nobody to agree"
-        lines.append(f"{needs}: {played.needed.why}; nothing was changed")
+        needs = f"needs {persons} to agree: " if persons else ""
+        lines.append(f"{needs}{played.needed.why}; nothing was changed")
         return done(*lines, data={"plan": played.plan.to_json(), "ends": played.ends})
 
     def _node(self, actor: Actor, door: Door, command: Command) -> Reply:

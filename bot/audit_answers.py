@@ -11,7 +11,7 @@ from audit_log.search import AuditQuery, csv_lines, json_lines, search
 from audit_log.verify import verify
 from bot.identities import Identities
 from bot.phrases import Command, Misread
-from bot.replies import Reply, done
+from bot.replies import Reply, done, refused
 from config.durations import parse_duration
 from config.ids import RunId
 from config.node_names import fold
@@ -69,8 +69,10 @@ class AuditAnswers:
         report = verify(self._ledger.path, known)
         state = "sound" if report.sound else "BROKEN"
         line = f"{state}: {report.records} records, {report.anchors} anchors compared"
-        findings = [f"BROKEN {finding}" for finding in report.findings]
-        return done(*findings, line, data={"sound": report.sound, "records": report.records})
+        findings = [f"record {one.seq}: {one.problem}" for one in report.findings]
+        if not report.sound:
+            return refused(*findings, line)
+        return done(line, data={"sound": True, "records": report.records})
 
     def _anchor(self) -> Reply:
         status = self._anchoring.anchor_now()

@@ -35,7 +35,7 @@ def verify(database: Path, anchors: tuple[Path, ...]) -> None:
     known = [one for path in anchors for one in FileSink(path).read()] if anchors else None
     report = _guarded(lambda: check(database, known))
     for finding in report.findings:
-        click.echo(f"BROKEN {finding}", err=True)
+        click.echo(f"BROKEN record {finding.seq}: {finding.problem}", err=True)
     state = "sound" if report.sound else "BROKEN"
     click.echo(
         f"{state}: {report.records} records, head {report.head.seq} {report.head.digest[:16]}, "

@@ -63,6 +63,7 @@ class Bot:
 
     def start(self) -> None:
         """Begin to act: look at the clusters once, then let the worker go on."""
+        self.anchoring.anchor_now()  # from its first moment on, the log can be held against something
         self.inventory.refresh()
         self.worker.start()
 

@@ -191,13 +191,12 @@ class Acting:
         if place.node is not None and (spec.takes_node_out or spec.may_end_jobs):
             pool = self._parts.policy.pool_of(run.cluster, place.node)
             nodes = self._parts.clusters[run.cluster].snapshot().nodes
-        limit = place.step.time_limit or spec.time_limit
         return Intent(
             place=place,
             spec=spec,
             attempt=(record.attempt if record else 0) + 1,
             seen=seen,
-            expires_at=self._parts.clock.now().wall + min(limit, spec.time_limit),
+            expires_at=self._parts.clock.now().wall + spec.time_limit,
             pool=pool,
             nodes=nodes,
             undoing=undoing,

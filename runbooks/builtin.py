@@ -1,4 +1,4 @@
-"""The two verbs that the engine carries out itself; runbooks write them after `do:` like actions.
+"""The verbs that the engine carries out itself; runbooks write them after `do:` like actions.
 
 They touch nothing outside. The engine looks here before it asks the registry of actions.
 """
@@ -47,8 +47,19 @@ DECIDE_PERSON: Final = ActionSpec(
     looks_only=True,
 )
 
+TELL: Final = ActionSpec(
+    name="tell",
+    version=1,
+    summary="Says what was found where nothing is for the bot to do; wakes nobody.",
+    permission=Permission.NODE_READ,
+    parameters={"say": Field(type=ValueType.TEXT, help="one sentence")},
+    output={"say": Field(type=ValueType.TEXT, help="the sentence")},
+    looks_only=True,
+)
+
 BUILTINS: Final[Mapping[str, ActionSpec]] = {
     DIAGNOSE.name: DIAGNOSE,
     DECIDE_PERSON.name: DECIDE_PERSON,
+    TELL.name: TELL,
 }
 """By name."""

@@ -14,7 +14,7 @@ from config.ids import RunId
 from config.json_values import JsonMap
 from config.policy import Autonomy
 from runbooks.acting import Acting
-from runbooks.builtin import DIAGNOSE
+from runbooks.builtin import DIAGNOSE, TELL
 from runbooks.diagnosis import as_output, diagnose
 from runbooks.explain import effects
 from runbooks.expressions import ExpressionError
@@ -121,7 +121,11 @@ class Engine:
         return self._carry_out(frame, move)
 
     def _carry_out(self, frame: Frame, move: Next) -> Later | None:
-        return self._moves[type(move)](frame, move)
+        try:
+            return self._moves[type(move)](frame, move)
+        except Unreadable as problem:
+            # Whatever had to be looked at: a cluster that gives no answer is waited for, not a fault.
+            return self._look_again(frame, f"the cluster gives no answer: {problem}")
 
     def _now(self) -> datetime:
         return self._parts.clock.now().wall
@@ -133,6 +137,11 @@ class Engine:
         spec = frame.specs[str(place.step.do)]
         if spec.name == DIAGNOSE.name:
             self._diagnose(frame, place)
+            return None
+        if spec.name == TELL.name:
+            say = str(place.arguments.get("say", ""))
+            name = f"{TELL.name}@{TELL.version}"
+            self._journal.read(frame.run.id, place, name, {"say": say}, say)
             return None
         denied = self._frames.denied(frame, spec.permission, place.node)
         if denied:
@@ -300,7 +309,9 @@ class Engine:
     def _finish(self, frame: Frame, move: Finish) -> None:
         run = frame.run
         did = effects(run, StepState.DONE)
-        why = move.why or (f"did {', '.join(did)}" if did else "nothing needed to be done")
+        told = [str(output["say"]) for output in frame.outputs.values() if set(output) == {"say"}]
+        nothing = told[-1] if told else "nothing needed to be done"
+        why = move.why or (f"did {', '.join(did)}" if did else nothing)
         self._wake(frame)
         self._journal.move(run.id, Move.FINISH, why)
 

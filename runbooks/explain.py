@@ -94,9 +94,9 @@ def _lines(run: Run, told: Told) -> list[str]:
         _wrong(run, facts, told),
         _jobs(facts, told.plan),
         _cause(told.outputs, facts),
+        _evidence(told.outputs),
         _checkpoint(facts),
-        _did(run),
-        _next(run),
+        _stands(run),
     ]
 
 
@@ -148,16 +148,20 @@ def _jobs(facts: JsonMap, plan: Plan) -> str:
 
 
 def _cause(outputs: Mapping[str, JsonMap], facts: JsonMap) -> str:
-    """The cause with its two strongest facts, and whether it is one node or many."""
+    """The cause, and whether it is one node or many."""
     found = _diagnosis(outputs)
     if not found:
         return ""
-    evidence = [str(sentence) for sentence in _list(found.get("evidence"))[:2]]
-    dropped = _list(facts.get("dropped_recently"))
-    many = f"{len(dropped)} nodes" if len(dropped) > 1 else "one node"
+    dropped = int(str(facts.get("dropped_recently") or 0))
+    many = f"{dropped} nodes dropped" if dropped > 1 else "one node"
     if found.get("id"):
-        return f"{found['id']} {found.get('title')} ({many}): {'; '.join(evidence)}"
+        return f"{found['id']} {found.get('title')} ({many})"
     return f"No cause decides ({many}): {found.get('why')}"
+
+
+def _evidence(outputs: Mapping[str, JsonMap]) -> str:
+    """The two strongest facts."""
+    return "; ".join(str(fact) for fact in _list(_diagnosis(outputs).get("evidence"))[:2])
 
 
 def _checkpoint(facts: JsonMap) -> str:
@@ -169,16 +173,12 @@ def _checkpoint(facts: JsonMap) -> str:
     return f"Checkpoint: not watched; {gpus} GPUs at stake"
 
 
-def _did(run: Run) -> str:
-    """What the bot has done: often nothing."""
+def _stands(run: Run) -> str:
+    """What the bot has done (often nothing), how it stands, and the safe next action."""
     did = effects(run, StepState.DONE)
-    undone = effects(run, StepState.UNDONE)
-    parts = []
-    if did:
-        parts.append(f"Done: {', '.join(did)}")
-    if undone:
-        parts.append(f"taken back: {', '.join(undone)}")
-    return "; ".join(parts) if parts else "The bot has changed nothing"
+    if run.state is RunState.SUCCEEDED or (not did and not run.state.final):
+        return _next(run)
+    return f"{_next(run)}; changed {', '.join(did) if did else 'nothing'}"
 
 
 def effects(run: Run, state: StepState) -> list[str]:
@@ -261,8 +261,12 @@ def _buttons(run: Run) -> tuple[Button, ...]:
 
 
 def steps(run: Run) -> tuple[str, ...]:
-    """One line for each step that was begun."""
-    return tuple(_step(key, step) for key, step in run.steps.items())
+    """One line for each step that was begun; what was not needed stands in the audit log."""
+    return tuple(
+        _step(key, step)
+        for key, step in run.steps.items()
+        if step.state is not StepState.SKIPPED
+    )
 
 
 def _step(key: str, step: StepRecord) -> str:

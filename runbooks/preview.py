@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from actions.contract import Done, Failed, Refusal, Unreadable
 from config.json_values import JsonMap
-from runbooks.builtin import DIAGNOSE
+from runbooks.builtin import DIAGNOSE, TELL
 from runbooks.definition import Definition
 from runbooks.diagnosis import as_output, diagnose
 from runbooks.expressions import ExpressionError
@@ -97,6 +97,8 @@ class Preview:
 
     def _read(self, frame: Frame, place: Place) -> Frame | str:
         name = str(place.step.do)
+        if name == TELL.name:
+            return _with(frame, place, StepState.DONE, dict(place.arguments), "")
         if name == DIAGNOSE.name:
             facts = place.arguments.get("facts")
             causes = frame.definition.causes[str(place.arguments.get("causes", ""))]

@@ -83,7 +83,7 @@ class Requests:
             if rows:
                 return RunId(rows[0][0]), False
         run = next_run_id(transaction)
-        data: JsonMap = {
+        data: dict[str, Json] = {
             "runbook": definition.runbook.name,
             "version": definition.runbook.version,
             "title": definition.runbook.title,

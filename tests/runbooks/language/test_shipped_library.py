@@ -99,13 +99,19 @@ def test_a4b_takes_the_node_out_and_asks_a_person() -> None:
     assert acts(node("MIXED", gpus_seen=7)) == ["drain", "gpu"]
 
 
-@pytest.mark.parametrize("cause", sorted(SCENES.keys() - {"A1", "A4a", "A4b", "A16"}))
+TOLD = {"A13", "A16", "A21"}
+
+
+@pytest.mark.parametrize("cause", sorted(SCENES.keys() - {"A1", "A4a", "A4b"} - TOLD))
 def test_every_other_cause_changes_nothing_and_asks_a_person(cause: str) -> None:
     assert acts(SCENES[cause]) == ["person"]
 
 
-def test_a_node_with_nothing_wrong_wakes_nobody() -> None:
-    assert acts(SCENES["A16"]) == []
+@pytest.mark.parametrize("cause", sorted(TOLD))
+def test_a_node_in_other_hands_or_with_nothing_wrong_is_told_of_and_wakes_nobody(
+    cause: str,
+) -> None:
+    assert acts(SCENES[cause]) == ["told"]
 
 
 @pytest.mark.parametrize("fact", ["unknown_flags", "base", "flags", "reach", "slurmd_state"])

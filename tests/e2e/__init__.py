@@ -1,0 +1,1 @@
+"""End to end: the installed program on a real Slurm, with nothing of ours pretended."""
