@@ -26,7 +26,8 @@ from actions.contract import (
 from audit_log.restoration import MAY_ACT
 from config.json_values import JsonMap
 from runbooks.frames import Frames
-from runbooks.journal import Finished, Intent, Journal, looked
+from runbooks.intents import Intent, looked
+from runbooks.journal import Finished, Journal
 from runbooks.later import Later
 from runbooks.machine import Move
 from runbooks.next_step import Frame, Place
@@ -199,6 +200,7 @@ class Acting:
             expires_at=self._parts.clock.now().wall + spec.time_limit,
             pool=pool,
             nodes=nodes,
+            instance=self._parts.ledger.instance,
             undoing=undoing,
         )
 

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from actions.contract import Call, Done, Failed, FailureKind, Refusal, Unknown, Unreadable, Wait
+from audit_log.search import AuditQuery, search
 from config.actors import Door
 from config.ids import RunId
 from config.json_values import JsonMap
+from config.node_names import NodeName
 from config.policy import Autonomy
 from runbooks.acting import Acting
 from runbooks.builtin import DIAGNOSE, TELL
@@ -19,7 +21,8 @@ from runbooks.diagnosis import as_output, diagnose
 from runbooks.explain import effects
 from runbooks.expressions import ExpressionError
 from runbooks.frames import Frames
-from runbooks.journal import Changed, Journal
+from runbooks.intents import Changed
+from runbooks.journal import Journal
 from runbooks.later import Later
 from runbooks.machine import Move, RunState
 from runbooks.model import OnFailure
@@ -242,9 +245,15 @@ class Engine:
         snapshot = self._parts.clusters[run.cluster].snapshot()
         limits = self._parts.policy.site.limits
         for node in self._frames.nodes(run):
-            if correlated(snapshot, node, limits, self._now()):
+            if correlated(snapshot, node, limits, self._now()) or self._started_lately(node):
                 return Autonomy.PROPOSE
         return autonomy
+
+    def _started_lately(self, node: NodeName) -> bool:
+        """Whether a service of this node was started by us already: once may be chance (hands)."""
+        since = self._now() - self._parts.policy.site.limits.starts_per_node
+        query = AuditQuery(target=node, action="service.start", since=since)
+        return any(search(self._parts.ledger, query, 1))
 
     def _approval(self, frame: Frame) -> Later | None:
         run = frame.run

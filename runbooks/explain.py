@@ -263,9 +263,7 @@ def _buttons(run: Run) -> tuple[Button, ...]:
 def steps(run: Run) -> tuple[str, ...]:
     """One line for each step that was begun; what was not needed stands in the audit log."""
     return tuple(
-        _step(key, step)
-        for key, step in run.steps.items()
-        if step.state is not StepState.SKIPPED
+        _step(key, step) for key, step in run.steps.items() if step.state is not StepState.SKIPPED
     )
 
 

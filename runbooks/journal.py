@@ -7,48 +7,28 @@ decision made on an older view is refused there and not carried out.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from actions.contract import ActionSpec, Mark, Observation
+from actions.contract import ActionSpec, Mark
 from audit_log.ledger import Transaction, Urgency
 from audit_log.records import Event, EventKind
-from audit_log.restoration import MAY_ACT
-from config.actors import ENGINE
 from config.clock import from_microseconds, microseconds
 from config.ids import ClusterName, PlanHash, RunId
 from config.json_values import JsonMap
-from config.node_names import NodeName, fold
+from config.node_names import NodeName
+from runbooks.intents import Changed, Intent, forbidden, intended, may_act
 from runbooks.machine import Move, RunState
 from runbooks.next_step import Place
 from runbooks.parts import Parts
 from runbooks.plan import Plan
-from runbooks.policy import Pool
 from runbooks.projection import load
-from runbooks.rails import Needed, over_budget, over_hourly
-from runbooks.run import Run, StepState, run_nodes
+from runbooks.rails import Needed
+from runbooks.run import Run, StepState
+from runbooks.run_events import page_event, run_event
 
 LARGEST_INLINE = 4096
 """Bytes of an output that go into the record itself; a larger one is an artefact (design 4)."""
-
-
-class Changed(Exception):
-    """The run is no longer as the caller saw it; ask again what comes next."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """Everything an intent records."""
-
-    place: Place
-    spec: ActionSpec
-    attempt: int
-    seen: Observation
-    expires_at: datetime
-    pool: Pool | None
-    nodes: Mapping[NodeName, Any]
-    """Nodes of the snapshot, for the budget."""
-    undoing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +74,7 @@ class Journal:
         data: dict[str, Any] = {"move": move.value, "why": why[:1000]}
         if due is not None:
             data["due_us"] = microseconds(due)
-        transaction.append(_event(EventKind.RUN_STATE, run, data))
+        transaction.append(run_event(EventKind.RUN_STATE, run, data))
         if move is Move.ESCALATE:
             transaction.append(page_event(run, why, self._ledger.instance))
 
@@ -130,7 +110,7 @@ class Journal:
             now = load(transaction, run)
             if not now.state.acts:
                 raise Changed(run)
-            transaction.append(_event(kind, now, data, place))
+            transaction.append(run_event(kind, now, data, place))
 
         self._ledger.commit(decide)
 
@@ -153,7 +133,7 @@ class Journal:
                 "expires_us": microseconds(transaction.now + expires),
                 "summary": needed.why,
             }
-            transaction.append(_event(EventKind.PLAN_MADE, now, data))
+            transaction.append(run_event(EventKind.PLAN_MADE, now, data))
             if needed.persons:
                 after = load(transaction, run)
                 if after.state is RunState.WAITING:
@@ -171,7 +151,7 @@ class Journal:
             now = load(transaction, run)
             if not now.state.acts:
                 raise Changed(run)
-            transaction.append(_event(EventKind.PLAN_VOIDED, now, {"why": why[:1000]}))
+            transaction.append(run_event(EventKind.PLAN_VOIDED, now, {"why": why[:1000]}))
 
         self._ledger.commit(decide)
 
@@ -192,7 +172,7 @@ class Journal:
                 if not transaction.query("SELECT 1 FROM locks WHERE atom = ?", (atom,))
             ]
             data = {"locks": list(locks), "atoms": fresh}
-            transaction.append(_event(EventKind.LOCKS_TAKEN, now, data))
+            transaction.append(run_event(EventKind.LOCKS_TAKEN, now, data))
             return ""
 
         return self._ledger.commit(decide)
@@ -208,63 +188,16 @@ class Journal:
 
         def decide(transaction: Transaction) -> str:
             now = load(transaction, run)
-            _may_act(now, root, transaction, intent, plan)
-            why = self._forbidden(transaction, now, intent)
+            may_act(now, root, transaction, intent, plan)
+            why = forbidden(transaction, now, intent, self._parts.policy)
             if why:
                 return why
             transaction.append(
-                _event(EventKind.STEP_INTENDED, now, _intended(intent), intent.place)
+                run_event(EventKind.STEP_INTENDED, now, intended(intent), intent.place)
             )
             return ""
 
         return self._ledger.commit(decide, Urgency.INTENT)
-
-    def _forbidden(self, transaction: Transaction, run: Run, intent: Intent) -> str:
-        """Hands-off, latched limits, the hourly limit, the budget; a limit that is hit latches."""
-        node = intent.place.node
-        if node in self._parts.policy.protected.get(run.cluster, frozenset()):
-            return f"{node} is a protected host: no runbook acts on it"
-        rows = transaction.query(
-            "SELECT actor, why FROM hands_off WHERE cluster = ? AND node = ?", (run.cluster, node)
-        )
-        if rows:
-            return f"{node} is labelled hands-off: {rows[0][1]}"
-        if intent.undoing:
-            return ""  # taking back our own marks is never held up by a limit (design 5)
-        for name, why in transaction.query("SELECT name, why FROM latches ORDER BY name"):
-            if name == "restore" or intent.spec.may_end_jobs or intent.spec.takes_node_out:
-                return f"stopped by the limit {name} until an admin clears it: {why}"
-        why = self._over_limits(transaction, run, intent)
-        if why:
-            limit = "nodes-out" if why.startswith("pool ") else "job-ending"
-            data = {"limit": limit, "why": why[:1000]}
-            transaction.append(_event(EventKind.LIMIT_TRIPPED, run, data, intent.place))
-            transaction.append(page_event(run, why, self._ledger.instance, limit))
-        return why
-
-    def _over_limits(self, transaction: Transaction, run: Run, intent: Intent) -> str:
-        limits = self._parts.policy.site.limits
-        pool = intent.pool
-        if intent.spec.may_end_jobs:
-            since = microseconds(transaction.now - timedelta(hours=1))
-            count = "SELECT count(*) FROM effects WHERE at_us > ?"
-            everywhere = transaction.query(count, (since,))[0][0]
-            why = over_hourly(limits.ending_actions_per_hour, everywhere, "bot-wide")
-            if why:
-                return why
-            name = pool.name if pool else None
-            there = transaction.query(
-                f"{count} AND cluster = ? AND pool IS ?", (since, run.cluster, name)
-            )
-            most = limits.ending_actions_per_hour_per_pool
-            why = over_hourly(most, there[0][0], f"in pool {name}")
-            if why:
-                return why
-        if intent.spec.takes_node_out and pool is not None and intent.place.node is not None:
-            marks = transaction.query("SELECT node FROM marks WHERE cluster = ?", (run.cluster,))
-            reserved = [NodeName(row[0]) for row in marks]
-            return over_budget(pool, intent.nodes, reserved, intent.place.node)
-        return ""
 
     def finish(
         self, run: RunId, place: Place, spec: ActionSpec, attempt: int, finished: Finished
@@ -280,9 +213,9 @@ class Journal:
             data = self._finished(place, spec, attempt, finished)
             open_ = step is not None and step.state is StepState.INTENDED
             if not open_ or step is None or step.attempt != attempt:
-                transaction.append(_event(EventKind.STEP_LATE, now, data, place))
+                transaction.append(run_event(EventKind.STEP_LATE, now, data, place))
                 return False
-            transaction.append(_event(EventKind.STEP_FINISHED, now, data, place))
+            transaction.append(run_event(EventKind.STEP_FINISHED, now, data, place))
             stuck = finished.outcome == "unknown" or (finished.outcome == "failed" and step.undoing)
             if stuck and now.state.acts:
                 after = load(transaction, run)
@@ -299,7 +232,7 @@ class Journal:
             if not now.state.acts:
                 raise Changed(run)
             data = self._finished(place, spec, now.steps[place.key].attempt, finished)
-            transaction.append(_event(EventKind.STEP_FINISHED, now, data, place))
+            transaction.append(run_event(EventKind.STEP_FINISHED, now, data, place))
 
         self._ledger.commit(decide, Urgency.OUTCOME)
 
@@ -350,7 +283,7 @@ class Journal:
                 )
             )
             data = {"key": place.key, "child": child}
-            transaction.append(_event(EventKind.CHILD_STARTED, now, data, place))
+            transaction.append(run_event(EventKind.CHILD_STARTED, now, data, place))
 
         self._ledger.commit(decide)
 
@@ -379,86 +312,6 @@ class Journal:
         if len(text) <= LARGEST_INLINE:
             return output
         return {"artefact": self._parts.artefacts.put(text.encode())}
-
-
-def _may_act(
-    run: Run,
-    root: RunId,
-    transaction: Transaction,
-    intent: Intent,
-    plan: tuple[RunId, PlanHash] | None,
-) -> None:
-    """Raise Changed unless this very intent may be committed now."""
-    acting = RunState.UNDOING if intent.undoing else RunState.RUNNING
-    if run.state is not acting and run.state is not RunState.WAITING:
-        raise Changed(f"{run.id} is {run.state}")
-    if run.stop_wanted and not intent.undoing:
-        raise Changed(f"{run.id} is asked to {run.stop_wanted}")
-    if not transaction.query(MAY_ACT, (root,))[0][0]:
-        raise Changed(f"{root} is not confirmed since the restore")
-    step = run.steps.get(intent.place.key)
-    if (step.attempt if step else 0) + 1 != intent.attempt:
-        raise Changed(f"{run.id}: another attempt of {intent.place.key}")
-    if plan is not None:
-        planner = load(transaction, plan[0])
-        if planner.plan is None or planner.plan.hash != plan[1] or not planner.approved:
-            raise Changed(f"{run.id}: its plan was voided")
-    if intent.place.node is not None:
-        atom = f"{run.cluster}/node:{intent.place.node}"
-        holders = transaction.query("SELECT run FROM locks WHERE atom = ?", (atom,))
-        if [row[0] for row in holders] != [root]:
-            raise Changed(f"{run.id} does not hold {atom}")
-
-
-def _intended(intent: Intent) -> dict[str, Any]:
-    seen = intent.seen
-    return {
-        "key": intent.place.key,
-        "action": f"{intent.spec.name}@{intent.spec.version}",
-        "attempt": intent.attempt,
-        "arguments": intent.place.arguments,
-        "expires_us": microseconds(intent.expires_at),
-        "undoing": intent.undoing,
-        "mark": intent.spec.sets_mark,
-        "may_end_jobs": intent.spec.may_end_jobs,
-        "pool": intent.pool.name if intent.pool else None,
-        "looked": looked(seen),
-    }
-
-
-def looked(seen: Observation) -> JsonMap:
-    """What recovery compares: everything about the node that could tell whether the effect happened."""
-    return {
-        "standing": seen.standing.value,
-        "why": seen.why[:500],
-        "boot_id": seen.boot_id,
-        "owner": seen.owner[:200],
-        "state": seen.state,
-        "reason": seen.reason[:500],
-    }
-
-
-def _event(kind: EventKind, run: Run, data: JsonMap, place: Place | None = None) -> Event:
-    return Event(
-        kind=kind,
-        actor=ENGINE.id,
-        run=run.id,
-        step=place.step.id if place else None,
-        cluster=run.cluster,
-        node=place.node if place else None,
-        data=data,
-    )
-
-
-def page_event(run: Run, why: str, instance: str, limit: str = "") -> Event:
-    """The intent to page about this run; the worker sends it and records what became of it."""
-    key = f"nodewarden/{instance}/{run.id}" + (f"/{limit}" if limit else "")
-    where = fold(run_nodes(run))
-    summary = f"{run.id} {run.runbook} {where}: {why}"[:200]
-    details = json.dumps({"run": run.id, "cluster": run.cluster, "why": why[:1000]})
-    return _event(
-        EventKind.PAGE_INTENDED, run, {"key": key, "summary": summary, "details": details}
-    )
 
 
 def next_run_id(transaction: Transaction) -> RunId:

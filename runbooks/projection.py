@@ -4,8 +4,10 @@
 so a run's row, its locks, marks and due time are never apart from its history.
 """
 
+import json
+from collections import OrderedDict
 from dataclasses import replace
-from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -14,7 +16,8 @@ from audit_log.ledger import ProjectionCursor, Transaction
 from audit_log.records import EventKind, Record
 from config.clock import microseconds
 from config.ids import RunId
-from runbooks.run import Run, fold, requested
+from runbooks.run import Run, StepRecord
+from runbooks.run_fold import fold, requested
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -50,17 +53,58 @@ CREATE TABLE IF NOT EXISTS card_notes (
 """
 
 _RUN = TypeAdapter(Run)
+_STEP = TypeAdapter(StepRecord)
+_REMEMBERED = 512
+"""Runs kept in memory by the text of their rows; the text says everything, so none can be stale."""
+_PIECES = 8192
+"""Texts of steps kept, since of a run's many steps one changes at a time."""
+
+_by_body: OrderedDict[str, Run] = OrderedDict()
+_by_step: OrderedDict[int, tuple[StepRecord, str]] = OrderedDict()
+_guard = Lock()
 
 
 def encode(run: Run) -> str:
-    """A run as the text of its row."""
-    return _RUN.dump_json(run).decode()
+    """A run as the text of its row, which is remembered: most rows are read right after."""
+    head = _RUN.dump_json(run, exclude={"steps"}).decode()
+    steps = ",".join(f"{json.dumps(key)}:{_piece(step)}" for key, step in run.steps.items())
+    body = f'{head[:-1]},"steps":{{{steps}}}}}'
+    _remember(body, run)
+    return body
 
 
-@lru_cache(maxsize=512)
+def _piece(step: StepRecord) -> str:
+    """The text of one step. What is kept under its address holds the step itself, so the address
+    cannot come to stand for another one.
+    """
+    with _guard:
+        kept = _by_step.get(id(step))
+    if kept is not None:
+        return kept[1]
+    text = _STEP.dump_json(step).decode()
+    with _guard:
+        _by_step[id(step)] = (step, text)
+        while len(_by_step) > _PIECES:
+            _by_step.popitem(last=False)
+    return text
+
+
 def decode(body: str) -> Run:
     """The run of a row; equal rows are read once."""
-    return _RUN.validate_json(body)
+    with _guard:
+        run = _by_body.get(body)
+    if run is None:
+        run = _RUN.validate_json(body)
+        _remember(body, run)
+    return run
+
+
+def _remember(body: str, run: Run) -> None:
+    """Keep the newest."""
+    with _guard:
+        _by_body[body] = run
+        while len(_by_body) > _REMEMBERED:
+            _by_body.popitem(last=False)
 
 
 def load(transaction: Transaction, run: RunId) -> Run:

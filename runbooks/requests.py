@@ -19,12 +19,13 @@ from config.ids import ActorId, ClusterName, PlanHash, RunId
 from config.json_values import Json, JsonMap
 from config.node_names import NodeName
 from runbooks.definition import Definition
-from runbooks.journal import next_run_id, page_event
+from runbooks.journal import next_run_id
 from runbooks.machine import Move, RunState
 from runbooks.parts import Parts
 from runbooks.projection import load
 from runbooks.rails import PlanGate
 from runbooks.run import Run, StepState
+from runbooks.run_events import page_event
 
 
 class CannotDo(Exception):

@@ -6,7 +6,8 @@ Called by the worker at each tick. It only records and pages; it never acts on t
 from datetime import datetime, timedelta
 
 from config.ids import RunId
-from runbooks.journal import Changed, Finished, Journal
+from runbooks.intents import Changed
+from runbooks.journal import Finished, Journal
 from runbooks.machine import IllegalTransition, Move
 from runbooks.model import Step
 from runbooks.next_step import Place
