@@ -87,8 +87,8 @@ class Lamps:
     `retry`, `refuse`; nothing: all goes well."""
     dark: bool = False
     """Looks get no answer."""
-    before_write: Callable[[], None] | None = None
-    after_look: Callable[[], None] | None = None
+    before_write: Callable[[], object] | None = None
+    after_look: Callable[[], object] | None = None
 
 
 def _spec(name: str, **more: object) -> ActionSpec:

@@ -1,15 +1,22 @@
 """One effect through the engine: what is recorded, what is done, what a crash leaves."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from audit_log.records import EventKind
+from audit_log.ledger import Transaction
+from audit_log.records import Event, EventKind
+from config.actors import ENGINE
 from config.permissions import Permission
 from runbooks.machine import RunState
 from runbooks.run import StepState
 from tests.runbooks.engine.lamps import LIGHT, Bench
+
+
+def append(event: Event, transaction: Transaction) -> None:
+    transaction.append(event)
 
 
 @pytest.fixture
@@ -177,9 +184,6 @@ def test_a_halt_between_the_intent_and_the_effect_still_counts(bench: Bench) -> 
 
 
 def test_a_jump_of_the_clock_lets_nothing_expire(bench: Bench) -> None:
-    from audit_log.records import Event
-    from config.actors import ENGINE
-
     bench.world.answers = ["dropped"]
     run = bench.go(bench.ask("light", node="l1"))
     for hours in (1, -1):
@@ -187,7 +191,7 @@ def test_a_jump_of_the_clock_lets_nothing_expire(bench: Bench) -> None:
         bench.clock.jump(jump)
         data = {"by_us": jump // timedelta(microseconds=1)}
         event = Event(kind=EventKind.CLOCK_JUMPED, actor=ENGINE.id, data=data)
-        bench.ledger.commit(lambda transaction, event=event: transaction.append(event))
+        bench.ledger.commit(partial(append, event))
         assert bench.go(run.id).steps["switch"].attempt == 1
     bench.clock.forward(seconds=21)
     assert bench.go(run.id).state is RunState.SUCCEEDED
