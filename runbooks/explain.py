@@ -92,7 +92,7 @@ def _lines(run: Run, told: Told) -> list[str]:
     facts = _facts(told.outputs)
     return [
         _wrong(run, facts, told),
-        _jobs(facts, told.plan),
+        _jobs(run, facts, told.plan),
         _cause(told.outputs, facts),
         _evidence(told.outputs),
         _checkpoint(facts),
@@ -126,10 +126,11 @@ def _wrong(run: Run, facts: JsonMap, told: Told) -> str:
     unit = facts.get("slurmd_state")
     down = f", slurmd {unit} since {since}" if since and unit not in {None, "active"} else ""
     said = f", Reason: {reason}" if reason else ""
-    return f"{where} is {state}{down}{said}"
+    verb = "was" if run.state.final else "is"
+    return f"{where} {verb} {state}{down}{said}"
 
 
-def _jobs(facts: JsonMap, plan: Plan) -> str:
+def _jobs(run: Run, facts: JsonMap, plan: Plan) -> str:
     """Which job, whose, how many GPUs, and when it dies if nobody acts."""
     jobs = [job for job in _list(facts.get("jobs")) if isinstance(job, Mapping)]
     if not facts:
@@ -140,11 +141,12 @@ def _jobs(facts: JsonMap, plan: Plan) -> str:
     first = max(jobs, key=lambda job: int(str(job.get("gpus") or 0)))
     more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
     dies = _clock(facts.get("dies_at_earliest"))
-    when = f"; dies {dies} if nobody acts" if dies else ""
+    # A repair that has ended must send nobody running; one that only told must.
+    repaired = run.state is RunState.SUCCEEDED and effects(run, StepState.DONE)
+    dying = f"would have died {dies}" if repaired else f"dies {dies} if nobody acts"
     name = cut(str(first.get("name", "")), 20)
-    return (
-        f"Job {first.get('id')} {name} ({first.get('user')}, {first.get('gpus')} GPUs){more}{when}"
-    )
+    whose = f"{first.get('user')}, {first.get('gpus')} GPUs"
+    return f"Job {first.get('id')} {name} ({whose}){more}{f'; {dying}' if dies else ''}"
 
 
 def _cause(outputs: Mapping[str, JsonMap], facts: JsonMap) -> str:
@@ -216,7 +218,7 @@ def _next(run: Run) -> str:
 
 
 def _working(run: Run) -> str:
-    now = [key for key, step in run.steps.items() if step.state is StepState.INTENDED]
+    now = effects(run, StepState.INTENDED)
     if now:
         return f"Doing: {', '.join(now)}"
     return "Taking back" if run.state is RunState.UNDOING else "Looking"
