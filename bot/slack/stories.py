@@ -196,15 +196,13 @@ class Stories:
         return tuple(dict.fromkeys(channel for channel in found if channel))
 
     def _mention(self, run: Run) -> str:
-        """Whom the state concerns: who may decide, or who asked."""
-        if run.state is RunState.AWAITING_APPROVAL:
-            confirm = run.plan is not None and run.plan.gate == PlanGate.CONFIRM
-            wanted = self._able(Permission.RUN_CONTROL if confirm else Permission.RUN_APPROVE, run)
-        else:
-            wanted = self._able(Permission.RUN_CONTROL, run)
+        """Whom the state concerns: who may decide, and who asked unless somebody else must decide."""
         asker = self._identities.slack_user(run.requested_by)
-        own = [f"<@{asker}>"] if asker and run.state is not RunState.AWAITING_APPROVAL else []
-        return " ".join(dict.fromkeys([*own, *wanted]))
+        if run.state is RunState.AWAITING_APPROVAL and run.plan is not None:
+            if run.plan.gate != PlanGate.CONFIRM:
+                return " ".join(self._able(Permission.RUN_APPROVE, run))
+        own = [f"<@{asker}>"] if asker else []
+        return " ".join(dict.fromkeys([*own, *self._able(Permission.RUN_CONTROL, run)]))
 
     def _able(self, permission: Permission, run: Run) -> list[str]:
         """User groups whose roles are enough; where there are none, persons."""
