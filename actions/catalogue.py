@@ -39,6 +39,8 @@ from actions.service.verbs import actions as service_actions
 from actions.shell import Runner
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.slurm.cli import SlurmCli
+from actions.slurm.history import AccountingHistory
+from actions.slurm.rights import missing_rights
 from actions.slurm.tools import SlurmSettings
 from config.clock import Clock
 from config.ids import ClusterName
@@ -70,6 +72,10 @@ class ClusterSite:
     """Who wrote which Reason, where accounting can be asked."""
     units: frozenset[str]
     close: Callable[[], None]
+    faults: Callable[[], tuple[str, ...]] = tuple
+    """Why the bot must not act on it, asked at start. Raises Unreadable."""
+    missing_rights: Callable[[], tuple[str, ...]] = tuple
+    """What the bot's user lacks, as far as that shows without acting; for `doctor`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +125,15 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
     )
     cluster = SlurmCli(slurm, ground.runner, ground.clock, ground.pause)
     nodes, close = _remote(settings, ground)
-    return ClusterSite(cluster=cluster, nodes=nodes, units=frozenset(settings.units), close=close)
+    return ClusterSite(
+        cluster=cluster,
+        history=AccountingHistory(slurm, ground.runner, ground.clock, ground.pause),
+        nodes=nodes,
+        units=frozenset(settings.units),
+        close=close,
+        faults=cluster.faults,
+        missing_rights=lambda: missing_rights(slurm, ground.runner),
+    )
 
 
 def _remote(settings: Cluster, ground: Ground) -> tuple[NodeHands, Callable[[], None]]:

@@ -294,6 +294,7 @@ class WrittenReason:
     """A Reason that somebody gave a node, as the accounting remembers it."""
 
     reason: str
+    """Of two writes in one second slurmdbd keeps the last text beside the first writer."""
     by: str
     at: datetime
 

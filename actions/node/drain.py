@@ -129,7 +129,7 @@ class Drain:
         except (Unreadable, Refusal) as error:
             return Unknown(why=f"written, but not read back: {error}")
         return _read_back(after, text) or (
-            overwritten(call, self._hands, before.reason, text)
+            overwritten(call, self._hands, before, after, text)
             or Done(output=_output(before, after, call), mark_text=text)
         )
 

@@ -127,7 +127,7 @@ class GiveBack:
                 f"Reason '{after.reason[:200]}' by {after.reason_by or 'somebody'}: left so",
                 kind=FailureKind.PERMANENT,
             )
-        return overwritten(call, self._hands, before.reason, "") or Done(
+        return overwritten(call, self._hands, before, after, "") or Done(
             output={"state": after.state}
         )
 

@@ -7,6 +7,7 @@ only the last Reason, so this asks the accounting's history, where the site has 
 
 import shlex
 
+from actions.cluster import Node
 from actions.contract import Call, Failed, FailureKind, Unreadable, WrittenReason
 from actions.node.settings import Hands
 from actions.reasons import ReasonKind, classify
@@ -16,22 +17,25 @@ from config.node_names import NodeName
 _SHOWN = 200
 
 
-def overwritten(call: Call, hands: Hands, known: str, ours: str) -> Failed | None:
+def overwritten(call: Call, hands: Hands, before: Node, after: Node, ours: str) -> Failed | None:
     """What was written between our last look and our write, as a failure; None if nothing was.
 
-    `known` is the Reason that was read right before the write, `ours` what was written.
+    `before` was read right before the write, `after` right after it; `ours` is what was written.
     """
     history = hands.histories.get(call.cluster)
     if history is None or call.node is None:
         return None
-    # The accounting keeps whole seconds.
-    since = call.now - call.now.microsecond * MICROSECOND
+    # The accounting keeps whole seconds of the controller's clock, which may be behind ours.
+    at = min(call.now, after.reason_at or call.now)
     try:
-        written = history.written_since(call.node, since)
+        written = history.written_since(call.node, at - at.microsecond * MICROSECOND)
     except Unreadable:
         return None
-    lost = [entry for entry in written if _foreign(entry, call) and entry.reason != known]
-    return _failure(call.node, lost[-1]) if lost and ours != lost[-1].reason else None
+    lost = [entry for entry in written if _foreign(entry, call) and entry.reason != before.reason]
+    if lost and ours != lost[-1].reason:
+        return _failure(call.node, lost[-1])
+    merged = [entry for entry in written if _another_writes(entry, ours, after)]
+    return _textless(call.node, merged[-1]) if merged else None
 
 
 def drain_command(node: NodeName, reason: str) -> str:
@@ -44,6 +48,28 @@ def _foreign(entry: WrittenReason, call: Call) -> bool:
     if reading.kind is ReasonKind.MARK and reading.mark is not None:
         return reading.mark.instance != call.instance
     return reading.kind is ReasonKind.FOREIGN
+
+
+def _another_writes(entry: WrittenReason, ours: str, after: Node) -> bool:
+    """Our text beside another's name: of two writes in one second accounting keeps the first writer
+    and the last text (measured).
+    """
+    return bool(ours and entry.reason == ours and entry.by and after.reason_by) and (
+        entry.by != after.reason_by
+    )
+
+
+def _textless(node: NodeName, lost: WrittenReason) -> Failed:
+    when = f"{lost.at:%Y-%m-%d %H:%M:%S} UTC"
+    return Failed(
+        error=(
+            f"in the same second {lost.by} gave {node} a Reason, and our write replaced it: the node "
+            f"is theirs. Accounting kept who, not what; slurmctld.log has the text at {when}, as "
+            f"'update_node: node {node} reason set to: ...'"
+        ),
+        kind=FailureKind.PERMANENT,
+        restore=drain_command(node, f"drain of {lost.by} at {when}, its text is in slurmctld.log"),
+    )
 
 
 def _failure(node: NodeName, lost: WrittenReason) -> Failed:

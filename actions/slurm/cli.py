@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
 
-from actions.cluster import Job, Node, Snapshot
+from actions.cluster import Controller, Job, Node, Snapshot
 from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
 from actions.shell import Command, CommandFinished, packages
 from actions.slurm.budget import QuestionBudget
@@ -77,7 +77,9 @@ class SlurmCli:
         Raises Unreadable when the controller gives no answer or is of another cluster.
         """
         tools = self._tools(1)
-        controller = tools.controller().controller
+        return self._faults(tools, tools.controller().controller)
+
+    def _faults(self, tools: Tools, controller: Controller) -> tuple[str, ...]:
         faults = []
         if _release(tools.client_version()) > _release(controller.version):
             faults.append(
@@ -154,8 +156,12 @@ class SlurmCli:
         self._update(_one(node), "State=RESUME")
 
     def _update(self, node: NodeName, *changes: str) -> None:
-        """One write to one node of our own cluster."""
-        self._tools(1).controller()
+        """One write to one node of our own cluster. Raises Refusal while a fault stands."""
+        tools = self._tools(1)
+        # Again at each write: the controller may have been silent, or an older one, at the start.
+        faults = self._faults(tools, tools.controller().controller)
+        if faults:
+            raise Refusal("; ".join(faults))
         self._budget.take(1)
         done = self._runner.run(
             Command(

@@ -16,6 +16,7 @@ from actions.contract import (
     Unknown,
     Unreadable,
     WriteUnknown,
+    WrittenReason,
 )
 from actions.node.drain import Drain
 from config.ids import ClusterName, InstanceId, RunId
@@ -257,6 +258,20 @@ def test_an_old_reason_that_was_seen_before_the_write_is_kept_in_the_output() ->
     outcome = Drain(hands(cluster)).do(make_call())
     assert isinstance(outcome, Done)
     assert outcome.output["reason_before"] == "fabric checked last week"
+
+
+def test_our_text_beside_anothers_name_in_accounting_means_that_theirs_was_replaced() -> None:
+    cluster = _cluster()
+
+    def merged(there: FakeCluster) -> None:
+        there.history[:] = [WrittenReason(reason=there.node.reason, by="dana", at=NOW)]
+
+    cluster.after_write = merged
+    outcome = Drain(hands(cluster)).do(make_call())
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is FailureKind.PERMANENT
+    assert "dana gave gpu-01 a Reason" in outcome.error
+    assert outcome.restore.startswith("scontrol update NodeName=gpu-01 State=DRAIN 'Reason=drain of")
 
 
 def test_who_takes_over_right_after_our_write_keeps_the_node() -> None:

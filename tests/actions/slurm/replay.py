@@ -29,7 +29,9 @@ def install(folder: Path, recording: Path, *, with_json: bool = True) -> Path:
 def main(tool: str, recording: str, with_json: bool, argv: list[str]) -> None:
     folder = Path(recording)
     words = [word for word in argv if not word.startswith("-")]
-    if tool == "squeue":
+    if "--version" in argv:
+        print(f"slurm {folder.name}.0")
+    elif tool == "squeue":
         print_jobs(folder, argv, with_json)
     elif words[0] == "update":
         log = Path(sys.argv[0]).parent / "updates"

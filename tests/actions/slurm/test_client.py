@@ -62,6 +62,7 @@ def runner() -> RowsRunner:
     for name, record in RECORD.items():
         runner.tell(f"show node {name}", record)
     runner.tell("show config", CONFIG)
+    runner.tell("scontrol --version", "slurm-wlm 22.05.8\n")
     runner.tell("update", "")
     runner.tell("--json", done(stderr="scontrol: unrecognized option '--json'", code=1))
     runner.jobs = [
@@ -395,3 +396,18 @@ def test_a_newer_client_and_a_borrowed_user_are_faults(
     found = SlurmCli(settings(own_user), runner, clock, clock.pass_by).faults()
     assert len(found) == len(faults)
     assert all(part in text for part, text in zip(faults, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("client_version", "own_user"), [("slurm 24.11.5", "nodewarden"), ("slurm 22.05.8", "root")]
+)
+def test_nothing_is_written_while_a_fault_stands(
+    runner: RowsRunner, clock: HandClock, client_version: str, own_user: str
+) -> None:
+    runner.tell("scontrol --version", client_version + "\n")
+    client = SlurmCli(settings(own_user), runner, clock, clock.pass_by)
+    with pytest.raises(Refusal):
+        client.drain(GPU_01, REASON)
+    with pytest.raises(Refusal):
+        client.resume(GPU_01)
+    assert runner.writes == []
