@@ -126,7 +126,7 @@ def _wrong(run: Run, facts: JsonMap, told: Told) -> str:
     unit = facts.get("slurmd_state")
     down = f", slurmd {unit} since {since}" if since and unit not in {None, "active"} else ""
     said = f", Reason: {reason}" if reason else ""
-    verb = "was" if run.state.final else "is"
+    verb = "was" if _repaired(run) else "is"
     return f"{where} {verb} {state}{down}{said}"
 
 
@@ -141,9 +141,7 @@ def _jobs(run: Run, facts: JsonMap, plan: Plan) -> str:
     first = max(jobs, key=lambda job: int(str(job.get("gpus") or 0)))
     more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
     dies = _clock(facts.get("dies_at_earliest"))
-    # A repair that has ended must send nobody running; one that only told must.
-    repaired = run.state is RunState.SUCCEEDED and effects(run, StepState.DONE)
-    dying = f"would have died {dies}" if repaired else f"dies {dies} if nobody acts"
+    dying = f"would have died {dies}" if _repaired(run) else f"dies {dies} if nobody acts"
     name = cut(str(first.get("name", "")), 20)
     whose = f"{first.get('user')}, {first.get('gpus')} GPUs"
     return f"Job {first.get('id')} {name} ({whose}){more}{f'; {dying}' if dies else ''}"
@@ -181,6 +179,11 @@ def _stands(run: Run) -> str:
     if run.state is RunState.SUCCEEDED or (not did and not run.state.final):
         return _next(run)
     return f"{_next(run)}; changed {', '.join(did) if did else 'nothing'}"
+
+
+def _repaired(run: Run) -> bool:
+    """Whether what was found is past; a run that only told leaves everything as it is."""
+    return run.state is RunState.SUCCEEDED and bool(effects(run, StepState.DONE))
 
 
 def effects(run: Run, state: StepState) -> list[str]:
