@@ -85,7 +85,7 @@ def _run(options: "SandboxOptions", screen: "Screen", *, play: bool, once: bool)
         screen.say(f"The bot runs on {box.playground.title}. Its Slack is {box.url}")
         code = 0
         if play:
-            code = 0 if Demo(box, screen).play() else 1
+            code = 0 if Demo(sandbox=box, screen=screen).play() else 1
             if once or not screen.is_terminal:
                 return code
         screen.say(_THREE_THINGS)

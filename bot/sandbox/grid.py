@@ -1,5 +1,6 @@
 """A node's state as a shape and a letter, so that nobody needs to see colours. Values in, values out."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.sandbox.playground import NodeView
@@ -49,9 +50,10 @@ def mark(node: NodeView) -> Mark:
     return UNKNOWN
 
 
-def legend() -> str:
-    """All marks with their meaning."""
-    return "  ".join(f"{each.text} {each.means}" for each in MARKS)
+def legend(nodes: Iterable[NodeView]) -> str:
+    """The marks that these nodes show, with their meaning."""
+    shown = {mark(node) for node in nodes}
+    return "  ".join(f"{each.text} {each.means}" for each in MARKS if each in shown)
 
 
 def short(name: str) -> str:

@@ -66,7 +66,7 @@ class Board:
             (f"{grid.short(node.name)} {grid.mark(node).text}", node.name) for node in view.nodes
         )
         rows = [PanelRow(text=view.trouble, grid=cells) if view.trouble else PanelRow(grid=cells)]
-        rows.append(PanelRow(text=grid.legend()))
+        rows.append(PanelRow(text=grid.legend(view.nodes)))
         return rows
 
     def _pick(self, press: str) -> None:

@@ -85,6 +85,11 @@ class Sandbox:
         """The bot's folder."""
         return Places(folder=self._folder / "bot")
 
+    @property
+    def bot_log(self) -> Path:
+        """What the bot prints."""
+        return self._folder / "bot.log"
+
     def _start(self) -> None:
         self._folder = self._make_folder()
         self._runner = Runner()
@@ -107,7 +112,7 @@ class Sandbox:
             configuration.text(self.playground, self.slack, places), encoding="utf-8"
         )
         argv = [*seat.command, "-m", "bot.cli", "serve", "--config", str(places.file)]
-        bot = Child(self._runner, argv, self._environment(), self._folder / "bot.log")
+        bot = Child(self._runner, argv, self._environment(), self.bot_log)
         self._ends.callback(bot.stop)
         wait_for(lambda: self._is_open(bot), "the bot to open its doors")
 

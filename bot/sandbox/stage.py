@@ -16,7 +16,8 @@ from rich.text import Text
 
 from bot.sandbox.shown_card import ShownCard
 
-CARD_WIDTH = 86
+CARD_WIDTH = 84
+TABLE_WIDTH = 100
 
 
 class Told(Protocol):
@@ -52,7 +53,7 @@ class Screen:
 
     def say(self, text: str = "") -> None:
         """A sentence."""
-        self._console.print(Text(text))
+        self._console.print(Text(text), soft_wrap=True)
 
     def busy(self, text: str) -> AbstractContextManager[object]:
         """A sentence that turns while something takes time."""
@@ -74,9 +75,10 @@ class Screen:
 
     def table(self, done: Sequence[tuple[timedelta, str]], found: Sequence[Told]) -> None:
         """What happened when, and what holds afterwards."""
-        table = Table(title="What happened", title_justify="left", box=None, pad_edge=False)
-        table.add_column("time", justify="right")
-        table.add_column("")
+        self.say("\nWhat happened")
+        table = Table(box=None, pad_edge=False, show_header=False, width=TABLE_WIDTH)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column()
         for since, what in done:
             table.add_row(_seconds(since), Text(what))
         for finding in found:
