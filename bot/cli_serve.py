@@ -22,6 +22,7 @@ _CONFIG = click.option(
 def serve(paths: tuple[Path, ...], verbose: bool) -> None:
     """Run the bot until it is told to stop."""
     from audit_log.errors import StoreError
+    from bot.cluster_checks import ClusterRefused
     from bot.serve import serve as run
     from config.load import ConfigErrors
     from config.secret_store import SecretError
@@ -34,7 +35,7 @@ def serve(paths: tuple[Path, ...], verbose: bool) -> None:
     )
     try:
         run(list(paths))
-    except (ConfigErrors, SecretError, StoreError, Problems) as problem:
+    except (ConfigErrors, SecretError, StoreError, ClusterRefused, Problems) as problem:
         click.echo(f"nodewarden does not start:\n{problem}", err=True)
         sys.exit(1)
 

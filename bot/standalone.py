@@ -15,6 +15,7 @@ import click
 from actions.catalogue import open_pager
 from audit_log.errors import StoreError
 from audit_log.records import Event, EventKind
+from bot.cluster_checks import ClusterRefused
 from bot.desk import Request
 from bot.identities import Stranger
 from bot.local_wire import card_json
@@ -45,7 +46,14 @@ def run_standalone(paths: list[Path], words: tuple[str, ...], *, as_json: bool) 
         settings = load(paths)
         below = ground(settings)
         bot = open_bot(settings, below, open_pager(settings, below, SlackMentions().poster))
-    except (ConfigErrors, SecretError, StoreError, Problems, PermissionError) as problem:
+    except (
+        ConfigErrors,
+        SecretError,
+        StoreError,
+        ClusterRefused,
+        Problems,
+        PermissionError,
+    ) as problem:
         click.echo(f"cannot work standalone: {problem}", err=True)
         return 1
     try:

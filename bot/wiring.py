@@ -18,6 +18,7 @@ from audit_log.people import People
 from audit_log.records import Event, EventKind
 from bot.answers import Answers
 from bot.audit_answers import AuditAnswers
+from bot.cluster_checks import ClusterChecks
 from bot.commands import Verb
 from bot.desk import Desk
 from bot.diagnostics import Doctor
@@ -80,7 +81,7 @@ class Bot:
 
 
 def open_bot(settings: Settings, ground: Ground, pager: Pager) -> Bot:
-    """Wire everything. Raises StoreRefused, Problems and what else says why it cannot start."""
+    """Wire everything. Raises StoreRefused, ClusterRefused, Problems: each says why it cannot start."""
     folder = settings.bot.data_folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger.open(
@@ -105,6 +106,8 @@ def _wire(settings: Settings, ledger: Ledger, ground: Ground, pager: Pager) -> B
     anchoring = Anchoring(ledger, clock, sinks, settings.anchors.interval, settings.anchors.records)
     sites = open_clusters(settings, ground)
     inventory = Inventory({name: site.cluster for name, site in sites.items()})
+    checks = ClusterChecks(sites, inventory, clock, ground.os_user)
+    checks.refuse_faulty()
     pools = Pools(settings, clock, inventory.snapshot)
     protected = {
         ClusterName(name): frozenset(cluster.protected)
@@ -128,12 +131,13 @@ def _wire(settings: Settings, ledger: Ledger, ground: Ground, pager: Pager) -> B
         clock=clock,
     )
     doctor = Doctor(settings, parts, inventory, anchoring)
+    doctor.doors.append(checks.findings)
     audit = AuditAnswers(parts, identities, anchoring, settings.anchors.files)
     others = {Verb.AUDIT: audit.answer, Verb.DOCTOR: lambda _command: doctor.examine()}
     answers = Answers(parts, gate, identities, inventory, others)
     paging = Paging(ledger, pager, clock)
     watch = MarkWatch(ledger, clock, inventory.snapshot)
-    duties = (inventory.refresh, paging.tick, anchoring.tick, gate.flush, watch.tick)
+    duties = (inventory.refresh, paging.tick, anchoring.tick, gate.flush, watch.tick, checks.tick)
     worker = Worker(parts, Engine(parts), duties)
     answers.wake = worker.wake
     desk = Desk(parts, gate, inventory, answers, worker.changed)
