@@ -53,14 +53,13 @@ def encode(event: Event, *, seq: int, at: datetime, prev: str, redactor: Redacto
     """The record of `event` at this place of the chain, its data redacted once more."""
     names, data = _names(event), plain_map(event.data)
     spilled: tuple[bytes, ...] = ()
-    data_text = canonical(data)
-    if not redactor.is_clean(data_text):
-        data = redactor.values(data)
-        data_text = canonical(data)
-    room = LARGEST_RECORD - _FRAME - len(canonical(names))
-    if len(data_text) > room:
-        data, spilled = fit(data, room)
     inner = canonical({**names, "data": data})
+    if not redactor.is_clean(inner):
+        data = redactor.values(data)
+        inner = canonical({**names, "data": data})
+    if len(inner) > LARGEST_RECORD - _FRAME:
+        data, spilled = fit(data, LARGEST_RECORD - _FRAME - len(canonical(names)))
+        inner = canonical({**names, "data": data})
     text = (
         f'{{"at_us":{microseconds(at)},"event":{inner},"prev":"{prev}","seq":{seq},"v":{VERSION}}}'
     )
@@ -184,7 +183,10 @@ def _container(value: object, depth: int, budget: _Budget) -> Json:
 
 def _text(value: str) -> str:
     """Text without lone surrogates, which no other reader accepts."""
-    return str.__str__(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    text = str.__str__(value)
+    if text.isascii():  # nearly every text; the writer thread has no time to lose
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _integer(value: int) -> int | str:
