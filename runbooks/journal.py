@@ -315,6 +315,13 @@ class Journal:
 
 
 def next_run_id(transaction: Transaction) -> RunId:
-    """An id that this ledger never gave before."""
-    number = transaction.query("SELECT coalesce(max(number), 0) + 1 FROM runs")[0][0]
+    """An id that this ledger never gave before, not even in records that a restore gave up.
+
+    Each run had at least one record, so none of those had a number above the last record given up:
+    a mark of theirs on the cluster is never taken for one of a later run.
+    """
+    number = transaction.query(
+        "SELECT max(coalesce(max(number), 0), (SELECT coalesce(max(lost_to), 0) FROM restores)) + 1 "
+        "FROM runs"
+    )[0][0]
     return RunId(f"run-{number}")

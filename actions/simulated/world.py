@@ -7,6 +7,7 @@ starts a thread or opens a socket. A jump of time gives the same world as many s
 import heapq
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -301,7 +302,9 @@ class World:
             if act.when is when and act.verb in {None, verb}:
                 self.foreign.remove(act)
                 for plug in act.plugs:
-                    self._pull(plug)
+                    # What the controller refuses somebody else is no answer to this write.
+                    with suppress(Rejected):
+                        self._pull(plug)
 
     def _pull(self, plug: Mapping[str, object]) -> None:
         """Pull a plug that is written as a mapping."""

@@ -8,12 +8,12 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from typing import TypeVar
 
 from actions.cluster import Job, Node, Snapshot
-from actions.contract import ClusterHands, NodeHands, WrittenReason
+from actions.contract import ClusterHands, NodeHands
 from actions.remote_values import CommandResult, HostFacts, Reachability, Service
 from actions.simulated.client import SimulatedCluster
 from audit_log.ledger import Ledger, Transaction, Urgency
@@ -160,9 +160,6 @@ class MortalCluster:
 
     def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
         return self.hands.fresh_jobs(node)
-
-    def written_since(self, node: NodeName, moment: datetime) -> Sequence[WrittenReason]:
-        return self.hands.written_since(node, moment)
 
     def drain(self, node: NodeName, reason: str) -> None:
         with self.fate.passing(Sort.WRITE) as label:

@@ -103,6 +103,8 @@ class Ground:
     socket: Path
     library: Library
     policy: SitePolicy
+    nodes: frozenset[NodeName]
+    """One pool: all of them."""
 
     @property
     def database(self) -> Path:
@@ -127,9 +129,13 @@ class Night:
         cluster, nodes = mortal_hands(
             SimulatedCluster(name=SIM, line=line), SimulatedNodes(line=line), fate
         )
-        everything = frozenset(cluster.snapshot().nodes)
+        everything = ground.nodes
         site = ClusterSite(
-            cluster=cluster, nodes=nodes, units=frozenset({"slurmd"}), close=lambda: None
+            cluster=cluster,
+            nodes=nodes,
+            history=SimulatedCluster(name=SIM, line=line),
+            units=frozenset({"slurmd"}),
+            close=lambda: None,
         )
         verbs = registry({SIM: site}, _rules(lambda: everything), NoPager())
         pool = Pool(name="all", nodes=everything, max_out=5)

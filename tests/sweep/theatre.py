@@ -88,6 +88,7 @@ class Theatre:
         self._writes = 0
         self.stage = Stage(World(describe({"nodes": [{"names": "n1"}]}).state))
         self.server = SimulationServer(self.stage, room / "world", self._watch)
+        self.plugs = Plugs(path=self.server.path)
         self.folder = room / "bot"
         self._ballast = room / _LEFT_OUT
 
@@ -128,19 +129,18 @@ class Theatre:
             self.must_live(scenario, carry_out)
         if not scenario.earlier:
             self.must_live(scenario, lambda _night: None)
-        plugs = Plugs(path=self.server.path)
         for plug in scenario.plugs:
-            self.pull(plugs, plug)
+            self.pull(plug)
         return self.keep()
 
-    def pull(self, plugs: Plugs, plug: Mapping[str, object]) -> None:
+    def pull(self, plug: Mapping[str, object]) -> None:
         """Pull one plug, or let time pass."""
         arguments = dict(plug)
         seconds = arguments.pop("seconds", None)
         if isinstance(seconds, int):
-            plugs.forward(timedelta(seconds=seconds))
+            self.plugs.forward(timedelta(seconds=seconds))
         else:
-            plugs.pull(str(arguments.pop("plug")), **arguments)
+            self.plugs.pull(str(arguments.pop("plug")), **arguments)
 
     def _empty_folder(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -174,6 +174,7 @@ class Theatre:
             socket=self.server.path,
             library=self._library,
             policy=scenario.policy,
+            nodes=frozenset(self.stage.world.state.nodes),
         )
         self._doomed, self._writes = doom, 0
         at = dies_at(doom) if stops is None else stops_at(stops.wanted)
