@@ -215,13 +215,23 @@ class Desk:
             self._changed(run.id)
             return done(f"{run.id}: the glass is broken; the approvers are paged", run=run.id)
         self._need(request, self._to_approve(run), self._target(run))
-        plan = request.command.options.get("plan")
-        hash_ = PlanHash(plan) if plan else None
-        after = self._requests.approve(run.id, hash_, request.actor, request.door)
+        plan = self._meant(run, request.command.options.get("plan"))
+        after = self._requests.approve(run.id, plan, request.actor, request.door)
         self._changed(run.id)
         missing = _missing(after)
         line = f"{run.id} approved" if not missing else f"{run.id}: {missing} more must approve"
         return done(line, data={"run": run.id, "missing": missing}, run=run.id)
+
+    def _meant(self, run: Run, said: str | None) -> PlanHash | None:
+        """The plan that is approved: a yes without its hash is a yes to the only one there was."""
+        if said or run.plan is None:
+            return PlanHash(said) if said else None
+        if run.asks > 1:
+            raise CannotDo(
+                f"the plan of {run.id} was made again; see `status {run.id}` and, if that one is "
+                f"right, `approve {run.id} --plan {run.plan.hash}`"
+            )
+        return run.plan.hash
 
     def _to_approve(self, run: Run) -> Permission:
         """A plan that only wants a go needs the runbook's own permission."""

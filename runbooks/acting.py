@@ -143,7 +143,7 @@ class Acting:
             return self._nothing_to_do(frame, place, action.spec, seen, undoing=undoing)
         moved = "" if undoing else self._moved(frame, place, seen)
         if moved:
-            self._journal.void(self._frames.planning_run(frame, place.key), moved)
+            self._journal.void(run.id, moved)
             return None
         intent = self._intent(frame, place, action.spec, seen, undoing=undoing)
         plan = None if undoing else self._frames.plan_hash(frame, place.key)
@@ -165,7 +165,11 @@ class Acting:
     def _moved(self, frame: Frame, place: Place, seen: Observation) -> str:
         planned = self._frames.planned(frame, place.key)
         root = self._frames.root(frame.run)
-        return deviation(planned, seen, f"us:{root.id}") if planned else "it is in no plan"
+        if planned is None:
+            return "it is in no plan"
+        if not planned.is_for(place.node, place.arguments):
+            return f"{place.key} would be done with other arguments than those in the plan"
+        return deviation(planned, seen, f"us:{root.id}")
 
     def _nothing_to_do(
         self, frame: Frame, place: Place, spec: ActionSpec, seen: Observation, *, undoing: bool

@@ -208,8 +208,8 @@ class Engine:
 
     def _plan(self, frame: Frame, move: MakePlan) -> Later | None:
         run = frame.run
-        if run.asks >= self._parts.policy.site.approvals.replans:
-            why = f"the cluster changed {run.asks} times while this was planned: {run.why}"
+        if run.voids >= self._parts.policy.site.approvals.replans:
+            why = f"the cluster changed {run.voids} times while this was planned: {run.why}"
             self._journal.move(run.id, Move.ESCALATE, why)
             return None
         try:
@@ -225,16 +225,25 @@ class Engine:
             self._journal.move(run.id, Move.ESCALATE, f"no plan can be made: {problem}")
             return None
         cause = str(diagnosis_of(frame).get("id") or "")
-        autonomy = self._autonomy(frame, cause)
-        if move.at and autonomy is Autonomy.ACT:
-            autonomy = Autonomy.PROPOSE  # an `approve:` step always asks
-        self._journal.plan(
-            run.id, plan, move.at, needed(plan, autonomy, self._parts.policy.site.limits)
-        )
+        limits = self._parts.policy.site.limits
+        who = needed(plan, self._autonomy(frame, cause), limits, bool(move.at))
+        self._journal.plan(run.id, plan, move.at, who)
         return None
 
     def _autonomy(self, frame: Frame, cause: str) -> Autonomy:
-        """Policy, narrowed to `propose` when several nodes dropped together (promise 6)."""
+        """Policy, narrowed to `propose` when several nodes dropped together (promise 6).
+
+        A called runbook may never do more by itself than the one that called it.
+        """
+        run = frame.run
+        above = self._frames.frame(run.parent) if run.parent is not None else None
+        if above is not None:
+            said = str(diagnosis_of(above).get("id") or "")
+            both = (self._autonomy(above, said), self._own_autonomy(frame, cause))
+            return min(both, key=list(Autonomy).index)
+        return self._own_autonomy(frame, cause)
+
+    def _own_autonomy(self, frame: Frame, cause: str) -> Autonomy:
         run = frame.run
         told = diagnosis_of(frame).get("autonomy")
         autonomy = self._parts.policy.autonomy_of(
@@ -272,10 +281,15 @@ class Engine:
         self._journal.read(frame.run.id, move.place, "approve@1", output)
 
     def _take_locks(self, frame: Frame, _move: TakeLocks) -> Later | None:
-        run = frame.run
-        plan = self._frames.plan(run)
-        members = self._frames.partition_members(run.cluster) if plan.locks else {}
-        held = self._journal.take_locks(run.id, plan.locks, atoms(run.cluster, plan.locks, members))
+        run, root = frame.run, self._frames.root(frame.run)
+        locks = tuple(sorted({*root.locks, *self._frames.locks(run)}))
+        members = self._frames.partition_members(run.cluster)
+        held = self._journal.take_locks(root.id, locks, atoms(run.cluster, locks, members))
+        if held and root.locks:
+            # Waiting with locks in hand is how two runs wait for each other (design 5).
+            why = f"{held}; {root.id} holds locks already and waits for no further one"
+            self._journal.move(run.id, Move.ESCALATE, why)
+            return None
         return self._look_again(frame, held) if held else None
 
     def _look_again(self, frame: Frame, why: str) -> Later:

@@ -19,7 +19,7 @@ from runbooks.model import Runbook
 from runbooks.next_step import Frame, Place
 from runbooks.parts import Parts
 from runbooks.plan import Plan, PlannedStep
-from runbooks.planner import diagnosis_of
+from runbooks.planner import diagnosis_of, with_defaults
 from runbooks.projection import decode
 from runbooks.run import Run, run_nodes
 
@@ -49,7 +49,8 @@ class Frames:
         definition = self._definition(run.definition)
         runbook = self._runbook(definition, run)
         line = tuple(self._line(run))
-        ready = [above for above in line if above.plan is not None and above.approved]
+        in_force = tuple(_in_force(line))
+        ready = [above for above in in_force if above.approved]
         keys = {key for above in ready for key in self._covered(above, line)}
         return Frame(
             run=run,
@@ -59,11 +60,13 @@ class Frames:
             outputs={key: self.value(step.output) for key, step in run.steps.items()},
             plan_keys=frozenset(keys),
             plan_ready=bool(ready),
-            locked=bool(line[-1].locks) or not self._locks(line),
+            locked=self.locks(run) <= frozenset(line[-1].locks),
         )
 
-    def _locks(self, line: tuple[Run, ...]) -> tuple[str, ...]:
-        return self.plan(line[-1]).locks
+    def locks(self, run: Run) -> frozenset[str]:
+        """What must be held before this run acts: the locks of every plan that covers it."""
+        plans = (self.plan(above) for above in _in_force(tuple(self._line(run))))
+        return frozenset(lock for plan in plans for lock in plan.locks)
 
     def _line(self, run: Run) -> Iterator[Run]:
         """The run, its caller, and so on up."""
@@ -89,8 +92,8 @@ class Frames:
     def planned(self, frame: Frame, key: str) -> PlannedStep | None:
         """What the nearest approved plan says about this step."""
         line = tuple(self._line(frame.run))
-        for above in line:
-            if above.plan is not None and above.approved:
+        for above in _in_force(line):
+            if above.approved:
                 step = self.plan(above).step(_prefix(above, line) + key)
                 if step is not None:
                     return step
@@ -99,8 +102,8 @@ class Frames:
     def planning_run(self, frame: Frame, key: str) -> RunId:
         """The run whose plan covers this step."""
         line = tuple(self._line(frame.run))
-        for above in line:
-            if above.plan is not None and self.plan(above).step(_prefix(above, line) + key):
+        for above in _in_force(line):
+            if above.approved and self.plan(above).step(_prefix(above, line) + key):
                 return above.id
         return frame.run.id
 
@@ -179,15 +182,12 @@ class Frames:
     def fresh_child(self, frame: Frame, place: Place) -> dict[str, Any]:
         """What a called run begins with."""
         runbook = frame.definition.called[str(place.step.call)]
-        given = dict(place.arguments)
-        for parameter in runbook.parameters:
-            given.setdefault(parameter.name, parameter.default)
         return {
             "runbook": runbook.name,
             "version": runbook.version,
             "title": runbook.title,
             "definition": frame.run.definition,
-            "parameters": given,
+            "parameters": with_defaults(runbook, place.arguments),
         }
 
     def open_children(self, run: RunId) -> tuple[RunId, ...]:
@@ -201,6 +201,18 @@ class Frames:
         """Nodes of each partition, for locks on partitions."""
         snapshot = self._parts.clusters[cluster].snapshot()
         return {partition.name: partition.nodes for partition in snapshot.partitions}
+
+
+def _in_force(line: tuple[Run, ...]) -> Iterator[Run]:
+    """The runs whose plans may cover the first of `line`: its own, then those of its callers.
+
+    Once a plan was void for a called run, its callers' plans say nothing about it any more.
+    """
+    for run in line:
+        if run.plan is not None:
+            yield run
+        if run.own_plan:
+            return
 
 
 def _prefix(planner: Run, line: tuple[Run, ...]) -> str:

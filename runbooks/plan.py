@@ -39,6 +39,10 @@ class PlannedStep:
     takes_node_out: bool = False
     may_end_jobs: bool = False
 
+    def is_for(self, node: NodeName | None, arguments: JsonMap) -> bool:
+        """Whether this is what was planned: an argument can come from an output that grew since."""
+        return self.node == node and _plain(self.arguments) == _plain(arguments)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -97,6 +101,10 @@ class Plan:
             cause=plain["cause"],
             diagnosis=plain["diagnosis"],
         )
+
+
+def _plain(arguments: JsonMap | None) -> str:
+    return json.dumps(arguments, sort_keys=True)
 
 
 def _covered(step: PlannedStep) -> JsonMap:

@@ -12,7 +12,7 @@ from config.ids import ClusterName
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from runbooks.expressions import ExpressionError, evaluate
-from runbooks.model import Step
+from runbooks.model import Runbook, Step
 from runbooks.next_step import PERSON, Frame, Place, holds, place, targets
 from runbooks.plan import Plan, PlannedStep
 from runbooks.run import StepState, step_key
@@ -76,10 +76,17 @@ def _items_at(frame: Frame, step: Step, target: NodeName | None, prefix: str) ->
 def _items_of_call(frame: Frame, here: Place, certain: bool, prefix: str) -> Iterator[Item]:
     """What the called runbook may do, as far as its parameters are known."""
     called = frame.definition.called[str(here.step.call)]
-    run = replace(frame.run, parameters=dict(here.arguments), steps={}, plan=None)
+    given = with_defaults(called, here.arguments)
+    run = replace(frame.run, parameters=given, steps={}, plan=None)
     inner = replace(frame, run=run, runbook=called, outputs={})
     for item in items(inner, prefix):
         yield item if certain else replace(item, certain=False)
+
+
+def with_defaults(called: Runbook, given: JsonMap) -> JsonMap:
+    """The parameters with which a called runbook begins."""
+    defaults = {parameter.name: parameter.default for parameter in called.parameters}
+    return {**defaults, **given}
 
 
 def make_plan(

@@ -38,9 +38,11 @@ class Needed:
     why: str
 
 
-def needed(plan: Plan, autonomy: Autonomy, limits: Limits) -> Needed:
-    """Who must agree to this plan."""
-    if not any(step.certain for step in plan.steps):
+def needed(plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False) -> Needed:
+    """Who must agree to this plan. A step that may be skipped counts as one that is done: later
+    nobody is asked about it. `asks`: the runbook itself wants a yes here, whatever is planned.
+    """
+    if not plan.steps and not asks:
         return Needed(gate=PlanGate.NONE, persons=0, why="nothing is done")
     if autonomy is Autonomy.OBSERVE:
         return Needed(gate=PlanGate.OBSERVE, persons=0, why="this cause is only observed here")
@@ -61,6 +63,8 @@ def needed(plan: Plan, autonomy: Autonomy, limits: Limits) -> Needed:
         )
     if ended:
         return Needed(gate=PlanGate.APPROVE, persons=1, why=f"{_jobs(len(ended))} would end")
+    if asks:
+        return Needed(gate=PlanGate.CONFIRM, persons=1, why="the runbook asks before it goes on")
     if autonomy is Autonomy.PROPOSE:
         return Needed(gate=PlanGate.CONFIRM, persons=1, why="this site wants a person to say go")
     return Needed(gate=PlanGate.NONE, persons=0, why="no job ends")

@@ -114,6 +114,11 @@ class Run:
     """By key: step id, or `step@node` inside a `for_each`."""
     plan: PlanRef | None = None
     asks: int = 0
+    """Plans that were made so far."""
+    voids: int = 0
+    """Plans that the world made void since the last effect."""
+    own_plan: bool = False
+    """A called run for which its caller's plan no longer holds: only its own counts."""
     approvals: tuple[Approval, ...] = ()
     locks: tuple[str, ...] = ()
     due_at: datetime | None = None

@@ -94,7 +94,15 @@ def _plan_made(run: Run, record: Record) -> Run:
 
 
 def _plan_voided(run: Run, record: Record) -> Run:
-    return replace(run, plan=None, approvals=(), why=_data(record)["why"], due_at=record.at)
+    return replace(
+        run,
+        plan=None,
+        approvals=(),
+        voids=run.voids + 1,
+        own_plan=run.parent is not None,
+        why=_data(record)["why"],
+        due_at=record.at,
+    )
 
 
 def _approval(run: Run, record: Record) -> Run:
@@ -190,7 +198,7 @@ def _step_intended(run: Run, record: Record) -> Run:
         ended_at=None,
         undoing=data.get("undoing", False),
     )
-    return _step(run, record, step)
+    return _step(replace(run, voids=0), record, step)
 
 
 _OUTCOMES = {
