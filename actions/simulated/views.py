@@ -141,6 +141,7 @@ def host_facts(state: State, host: Host) -> HostFacts:
         clock_offset_ms=host.clock_offset_ms,
         kernel_tail=_faults(host.kernel_log),
         previous_boot_tail=_faults(host.previous_log),
+        booted_at=host.boot_time,
         slurmd_version=state.settings.version,
     )
 

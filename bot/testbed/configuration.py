@@ -9,7 +9,8 @@ from bot.testbed.options import TestbedOptions
 
 _RACK_SIZE = 4
 _NODE_CPUS = 64
-_NODE_MEMORY_MIB = 512_000
+NODE_MEMORY_MIB = 512_000
+"""Of every node, in slurm.conf and by its own word."""
 
 
 def slurm_conf(layout: Layout, options: TestbedOptions, host: str) -> str:
@@ -60,7 +61,7 @@ def slurm_conf(layout: Layout, options: TestbedOptions, host: str) -> str:
 def _node_lines(layout: Layout, options: TestbedOptions) -> list[str]:
     return [
         f"NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={layout.slurmd_port(node)}"
-        f" CPUs={_NODE_CPUS} RealMemory={_NODE_MEMORY_MIB} Gres=gpu:h100:{options.gpus}"
+        f" CPUs={_NODE_CPUS} RealMemory={NODE_MEMORY_MIB} Gres=gpu:h100:{options.gpus}"
         f" Feature=h100,rack{index // _RACK_SIZE + 1} State=UNKNOWN"
         for index, node in enumerate(layout.nodes)
     ]
@@ -95,6 +96,14 @@ def gpu_list(gpus: int) -> str:
     return "".join(
         f"GPU {index}: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-4000-8000-{index:012})\n"
         for index in range(gpus)
+    )
+
+
+def hardware(node: str, memory_mib: int = NODE_MEMORY_MIB) -> str:
+    """What `slurmd -C` prints on this node."""
+    return (
+        f"NodeName={node} CPUs={_NODE_CPUS} Boards=1 SocketsPerBoard={_NODE_CPUS} CoresPerSocket=1"
+        f" ThreadsPerCore=1 RealMemory={memory_mib}\nUpTime=0-01:00:00\n"
     )
 
 

@@ -57,6 +57,10 @@ class NodeFaults(Core):
         """How many `nvidia-smi -L` lists; 0 is a driver that does not answer."""
         write(self.layout.node_folder(node) / "gpus", configuration.gpu_list(gpus))
 
+    def set_memory_seen(self, node: str, mib: int = configuration.NODE_MEMORY_MIB) -> None:
+        """What `slurmd -C` finds; the default is all that is configured."""
+        write(self.layout.node_folder(node) / "hardware", configuration.hardware(node, mib))
+
     def stop_sshd(self, node: str) -> None:
         """Connections are refused; the node itself lives."""
         ask(self.layout.node_socket(node), "stop", "sshd")

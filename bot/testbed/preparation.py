@@ -144,6 +144,7 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     write(home / "kernel.log", "")
     write(home / "kernel-previous.log", "")
     write(home / "gpus", configuration.gpu_list(options.gpus))
+    write(home / "hardware", configuration.hardware(node))
     write(home / "gres.conf", configuration.gres_conf(layout, options.gpus))
     write(home / "sshd_config", configuration.sshd_config(layout, node, options))
     keygen(home / "host_key", "root")

@@ -98,7 +98,19 @@ def test_hardware_tools_read_the_nodes_own_files(slurm_testbed: SlurmTestbed) ->
     log = _says(slurm_testbed, "gpu-07", "journalctl -k -b -1 --no-pager")
     assert log == "mce: hardware error\n"
     assert _ssh(slurm_testbed, "gpu-08", "journalctl -k -b -1 --no-pager").returncode == 1
-    assert _says(slurm_testbed, "gpu-07", "slurmd -C").startswith("NodeName=gpu-07 CPUs=")
+
+
+def test_a_node_has_the_hardware_that_it_is_configured_with(slurm_testbed: SlurmTestbed) -> None:
+    configured = slurm_testbed.node("gpu-07")
+    sound = _says(slurm_testbed, "gpu-07", "slurmd -C")
+    slurm_testbed.set_memory_seen("gpu-07", 256_000)
+    less = _says(slurm_testbed, "gpu-07", "slurmd -C")
+    slurm_testbed.set_memory_seen("gpu-07")
+
+    assert sound.startswith(f"NodeName=gpu-07 CPUs={configured['CPUTot']} ")
+    assert f" RealMemory={configured['RealMemory']}\n" in sound
+    assert " RealMemory=256000\n" in less
+    assert _says(slurm_testbed, "gpu-07", "slurmd -V").split()[1] == configured["Version"]
 
 
 def test_a_stopped_sshd_refuses(slurm_testbed: SlurmTestbed) -> None:

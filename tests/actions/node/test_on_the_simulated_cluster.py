@@ -22,9 +22,15 @@ from actions.simulated.world import When
 from config.ids import ClusterName
 from config.json_values import Json
 from config.node_names import NodeName
+from config.policy import Autonomy
+from runbooks.causes import load_causes
+from runbooks.diagnosis import diagnose
+from runbooks.library_files import SHIPPED
 from tests.actions.fakes import make_call
 from tests.actions.simulated.small import N1, N2, N5, small_world
 
+_CAUSES_FILE = SHIPPED / "causes/node-dropped/v1.yaml"
+CAUSES = load_causes(_CAUSES_FILE.read_text(encoding="utf-8"), "node-dropped/v1.yaml")
 SIM = ClusterName("sim")
 FEW_MINUTES = timedelta(minutes=2)
 
@@ -77,6 +83,10 @@ def test_a_dead_slurmd_is_started_before_its_job_dies(play: Play) -> None:
     assert isinstance(facts, Done)
     assert (facts.output["slurmd_state"], facts.output["responding"]) == ("failed", False)
     assert facts.output["dies_at_earliest"]
+    assert facts.output["boot_changed"] is False
+    decided = diagnose(CAUSES, facts.output).decided
+    assert decided is not None
+    assert (decided.id, decided.autonomy) == ("A1", Autonomy.ACT)
     start = play.verbs["service.start"]
     assert start.look(play.call(N1, unit="slurmd")).standing is Standing.NOT_SO
     assert isinstance(start.do(play.call(N1, unit="slurmd")), Done)
