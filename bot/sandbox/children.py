@@ -26,13 +26,14 @@ class Child:
     def __init__(
         self,
         runner: Runner,
+        name: str,
         argv: Sequence[str],
         environment: Mapping[str, str],
         log: Path,
     ) -> None:
         """Start it. Raises SandboxError."""
         self.log = log
-        self._name = Path(argv[-1]).name if len(argv) == 1 else " ".join(argv[-3:])
+        self._name = name
         command = Command(argv=tuple(argv), environment=environment, time_limit=timedelta(days=1))
         try:
             self._process: subprocess.Popen[bytes] = runner.start(command)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.sandbox.configuration import CHANNEL
-from bot.sandbox.playground import SandboxError, log_tail
+from bot.sandbox.playground import Playground, SandboxError, log_tail
 from bot.sandbox.sandbox import Sandbox
 from bot.sandbox.shown_card import ShownCard, card_in
 from bot.sandbox.stage import Screen
@@ -109,7 +109,7 @@ class Demo:
 
     def _findings(self, job: str, dropped: str, before: int | None) -> Sequence[Finding]:
         playground = self.sandbox.playground
-        found = [self._job_lives(job), self._node_answers(dropped)]
+        found = [job_lives(playground, job), self._node_answers(dropped)]
         if before is not None:
             wait_for(
                 lambda: (playground.progress(job, dropped) or 0) > before,
@@ -120,12 +120,6 @@ class Demo:
             claim = f"{dropped} went on with its next step"
             found.append(Finding(claim=claim, holds=True, seen=f"step {before}, then {now}"))
         return [*found, self._foreign_stands(), self._log_is_sound()]
-
-    def _job_lives(self, number: str) -> Finding:
-        job = self.sandbox.playground.view().job(number)
-        seen = f"job {job.id} {job.state}, Restarts {job.restarts}" if job else "the job is gone"
-        holds = job is not None and (job.state, job.restarts) == ("RUNNING", 0)
-        return Finding(claim="the job survived under its own id", holds=holds, seen=seen)
 
     def _node_answers(self, name: str) -> Finding:
         node = self.sandbox.playground.view().node(name)
@@ -145,3 +139,11 @@ class Demo:
         reply = self.sandbox.ask("audit", "verify")
         holds = bool(reply["data"].get("sound"))
         return Finding(claim="the audit log verifies", holds=holds, seen=reply["lines"][-1])
+
+
+def job_lives(playground: Playground, number: str) -> Finding:
+    """Whether the job goes on as it was: under its id, and never started again."""
+    job = playground.view().job(number)
+    seen = f"job {job.id} {job.state}, Restarts {job.restarts}" if job else "the job is gone"
+    holds = job is not None and (job.state, job.restarts) == ("RUNNING", 0)
+    return Finding(claim="the job survived under its own id", holds=holds, seen=seen)

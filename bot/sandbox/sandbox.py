@@ -26,7 +26,7 @@ from bot.sandbox.simulated import SimulatedPlayground
 from bot.sandbox.slurm import SlurmPlayground
 from bot.sandbox.waiting import wait_for
 from bot.standin.server import SlackStandIn
-from bot.testbed import TestbedError
+from bot.testbed import SlurmTestbed, TestbedError
 from config.system_clock import SystemClock
 
 
@@ -112,7 +112,7 @@ class Sandbox:
             configuration.text(self.playground, self.slack, places), encoding="utf-8"
         )
         argv = [*seat.command, "-m", "bot.cli", "serve", "--config", str(places.file)]
-        bot = Child(self._runner, argv, self._environment(), self.bot_log)
+        bot = Child(self._runner, "the bot", argv, self._environment(), self.bot_log)
         self._ends.callback(bot.stop)
         wait_for(lambda: self._is_open(bot), "the bot to open its doors")
 
@@ -151,7 +151,7 @@ class Sandbox:
 
     def _make_playground(self) -> Playground:
         if self._options.slurm:
-            return SlurmPlayground(self._folder / "slurm")
+            return SlurmPlayground(SlurmTestbed(self._folder / "slurm"))
         return SimulatedPlayground(self._runner, self._folder, self._options.scene)
 
 

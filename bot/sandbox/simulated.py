@@ -46,7 +46,9 @@ class SimulatedPlayground:
         argv = [sys.executable, "-m", "actions.simulated", "--socket", str(self._socket)]
         argv += ["--scene", SCENES.get(scene, scene)]
         environment = {"PATH": folder_of_tools(), "PYTHONPATH": packages(), "TZ": "UTC"}
-        self._child = Child(runner, argv, environment, folder / "cluster.log")
+        self._child = Child(
+            runner, "the simulated cluster", argv, environment, folder / "cluster.log"
+        )
         self._plugs = Plugs(path=self._socket)
         try:
             wait_for(self._answers, "the simulated cluster to answer")

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 from bot.sandbox.playground import BotSeat, JobView, NodeView, PlugRefused, View
 from bot.testbed import SlurmTestbed, TestbedError
@@ -20,9 +19,9 @@ _NODE = re.compile(r"NodeName=(\S+).*? State=(\S+)(?:.*? Reason=(.*?) \[[^\[\]]*
 class SlurmPlayground:
     """A testbed, started at once. Raises TestbedError."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start it below a folder that does not exist yet."""
-        self._testbed = SlurmTestbed(folder)
+    def __init__(self, testbed: SlurmTestbed) -> None:
+        """Start it; it is ended by `stop`."""
+        self._testbed = testbed
         self._testbed.start()
         self._jobs: dict[str, TrainingJob] = {}
         self._version = self._testbed.run("scontrol", "--version").strip()

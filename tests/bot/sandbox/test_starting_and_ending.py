@@ -1,0 +1,122 @@
+"""The command starts everything, says where, and leaves nothing behind, however it ends."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.playground import SandboxError
+from bot.sandbox.sandbox import Sandbox, SandboxOptions
+
+ROOT = Path(__file__).parents[3]
+
+
+@contextmanager
+def _running(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command in a process of its own, and what it printed until it was ready."""
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-m", "bot.cli", "sandbox", "--scene", "small", *options]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd="/"
+    ) as process:
+        try:
+            assert process.stdout is not None
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if "NODEWARDEN_SOCKET" in line:
+                    break
+            yield process, "".join(lines)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+
+
+def _processes_below(folder: Path) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            if str(folder).encode() in words:
+                found.append(words.decode().replace("\0", " "))
+    return found
+
+
+def _gone(folder: Path) -> bool:
+    end, pause = time.monotonic() + 20, threading.Event()
+    while _processes_below(folder) and time.monotonic() < end:
+        pause.wait(0.05)
+    return not _processes_below(folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_ends_everything_and_takes_the_state_away(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with _running(tmp_path) as (process, said):
+        assert len(_processes_below(tmp_path)) == 2, "the cluster and the bot"
+        process.send_signal(number)
+        rest, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, rest
+    assert re.search(r"http://127\.0\.0\.1:\d+", said)
+    assert len(re.findall(r"^  [123]\. ", said, re.MULTILINE)) == 3
+    assert _processes_below(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_after_a_kill_no_bot_and_no_cluster_lives_on(tmp_path: Path) -> None:
+    with _running(tmp_path) as (process, _):
+        process.kill()
+        process.wait(20)
+        assert _gone(tmp_path)
+
+
+def test_the_command_line_of_another_shell_reaches_the_bot(tmp_path: Path) -> None:
+    with _running(tmp_path) as (_, said):
+        found = re.search(r"NODEWARDEN_SOCKET=(\S+)", said)
+        assert found is not None
+        environment = {**os.environ, "NODEWARDEN_SOCKET": found[1], "PYTHONPATH": str(ROOT)}
+        answer = subprocess.run(
+            [sys.executable, "-m", "bot.cli", "status"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        )
+    assert "sandbox: 12 nodes, 0 out, 0 jobs run" in answer.stdout
+
+
+def test_a_kept_folder_remembers_its_runs(tmp_path: Path) -> None:
+    options = SandboxOptions(scene="small", folder=tmp_path / "kept")
+    with Sandbox(options) as box:
+        box.start_bot()
+        assert box.ask("drain", "gpu-11", "RMA", "4711")["run"] == "run-1"
+    with Sandbox(options) as box:
+        box.start_bot()
+        assert "run-1 drain-node gpu-11" in box.ask("status", "run-1")["lines"][0]
+
+
+def test_a_taken_port_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        options = SandboxOptions(scene="small", port=taken.getsockname()[1], folder=tmp_path)
+        with pytest.raises(SandboxError, match="in use"):
+            Sandbox(options).__enter__()
+    assert _processes_below(tmp_path) == []
+
+
+def test_a_scene_that_cannot_be_played_is_named(tmp_path: Path) -> None:
+    options = SandboxOptions(scene=str(tmp_path / "absent.yaml"), folder=tmp_path)
+    with pytest.raises(SandboxError, match=r"absent\.yaml"):
+        Sandbox(options).__enter__()
