@@ -6,7 +6,6 @@ They are started by `actions.shell`, so the kernel ends them should this process
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,6 +14,7 @@ from typing import IO
 
 from actions.shell import Command, NotStarted, Runner
 from bot.sandbox.playground import SandboxError, log_tail
+from bot.sandbox.waiting import wait_for
 
 PATIENCE = 20.0
 """Seconds in which a program must have ended after SIGTERM."""
@@ -36,7 +36,7 @@ class Child:
         self._name = name
         command = Command(argv=tuple(argv), environment=environment, time_limit=timedelta(days=1))
         try:
-            self._process: subprocess.Popen[bytes] = runner.start(command)
+            self._process = runner.start(command)
         except NotStarted as problem:
             raise SandboxError(str(problem)) from problem
         self._file = log.open("ab")
@@ -61,8 +61,8 @@ class Child:
         if self._process.poll() is None:
             self._signal(signal.SIGTERM)
         try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+            wait_for(lambda: self._process.poll() is not None, f"{self._name} to end", PATIENCE)
+        except SandboxError:
             self._signal(signal.SIGKILL)
             self._process.wait()
         for reader in self._readers:
