@@ -40,6 +40,7 @@ REASON_FIELD = "text"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ʼ", "\n": "\\n", "\t": " "}
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _FENCE = "```\n"
+NOTHING = "(no output)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,11 @@ def escaped(text: str, most: int | None = None) -> str:
     return f"{''.join(kept)}…"
 
 
+def _told(lines: Sequence[str]) -> str:
+    """Lines as the text of a message, which must not be empty."""
+    return escaped(" · ".join(line for line in lines if line) or NOTHING, MOST_TEXT)
+
+
 def _unit(character: str) -> str:
     """One character, whole: an entity, or its escape where it is invisible or steers a renderer."""
     if character in _ENTITIES:
@@ -86,7 +92,7 @@ def fenced(lines: Sequence[str], most: int = MOST_SECTION) -> tuple[str, int]:
             break
         kept.append(shown)
         room -= len(shown) + 1
-    return f"{_FENCE}{chr(10).join(kept) or '(no output)'}\n```", len(kept)
+    return f"{_FENCE}{chr(10).join(kept) or NOTHING}\n```", len(kept)
 
 
 def card(shown: Card, note: str = "") -> Content:
@@ -99,7 +105,7 @@ def card(shown: Card, note: str = "") -> Content:
         _context(f"foot.{revision}", " · ".join([*foot, escaped(note)] if note else foot)),
         *_actions(shown.buttons, revision),
     ]
-    return Content(text=escaped(shown.text or shown.title, MOST_TEXT), blocks=tuple(blocks))
+    return Content(text=_told([shown.text or shown.title]), blocks=tuple(blocks))
 
 
 def ring(shown: Card, mention: str) -> Content:
@@ -113,7 +119,7 @@ def ring(shown: Card, mention: str) -> Content:
 
 def details(lines: Sequence[str]) -> Content:
     """Steps in the thread."""
-    return Content(text=escaped(" · ".join(lines), MOST_TEXT), blocks=tuple(_sections(lines, 0)))
+    return Content(text=_told(lines), blocks=tuple(_sections(lines, 0)))
 
 
 def answer(lines: Sequence[str], echo: str = "", buttons: Sequence[Button] = ()) -> Content:
@@ -123,9 +129,7 @@ def answer(lines: Sequence[str], echo: str = "", buttons: Sequence[Button] = ())
         blocks.append(_context("echo", f"`{escaped(echo, MOST_ECHO)}`"))
     blocks.extend(_sections(lines, 0))
     blocks.extend(_actions(buttons, 0))
-    return Content(
-        text=escaped(" · ".join(lines) or "(no output)", MOST_TEXT), blocks=tuple(blocks)
-    )
+    return Content(text=_told(lines), blocks=tuple(blocks))
 
 
 def form_again(command: str) -> Content:
@@ -166,7 +170,7 @@ def _header(title: str, revision: int) -> Block:
 
 def _sections(lines: Sequence[str], revision: int) -> list[Block]:
     """Lines as code blocks: nothing in them is formatting, and no line is cut in two."""
-    left = list(lines) or ["(no output)"]
+    left = list(lines) or [NOTHING]
     blocks: list[Block] = []
     while left and len(blocks) < MOST_SECTIONS:
         text, count = fenced(left)

@@ -6,7 +6,6 @@ greet before the old one is closed.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +39,6 @@ class Connection:
         self._line: Line | None = None
         self._replaced = 0
         self._closing: set[asyncio.Task[None]] = set()
-        self._connecting: dict[Line, asyncio.Task[None]] = {}
         self.deaf = False
 
     async def run(self) -> None:
@@ -66,11 +64,9 @@ class Connection:
 
     async def close(self) -> None:
         """Hang up."""
-        for task in self._connecting.values():
-            task.cancel()
-        lines = [line for line in (self._line, *self._connecting) if line is not None]
-        self._line = None
-        await asyncio.gather(*(_hang_up(line) for line in dict.fromkeys(lines)))
+        if self._line is not None:
+            self._let_go(self._line)
+            self._line = None
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     @property
@@ -102,17 +98,17 @@ class Connection:
         """A new connection that has greeted, None when it does not."""
         line = self._make()
         connecting = asyncio.create_task(line.client.connect())
-        self._connecting[line] = connecting
+        greeted = False
         try:
             await asyncio.wait_for(line.client.greeted.wait(), self._watch.greeting)
-            return line
+            greeted = True
         except TimeoutError:
-            self._let_go(line)
-            return None
+            log.warning("Slack opened no socket that greets")
         finally:
-            del self._connecting[line]
-            if not connecting.done():
-                connecting.cancel()
+            connecting.cancel()
+            if not greeted:
+                self._let_go(line)
+        return line if greeted else None
 
     def _use(self, line: Line) -> None:
         """Take the new one first, then let the old one go."""
@@ -122,7 +118,7 @@ class Connection:
             self._let_go(old)
 
     def _let_go(self, line: Line) -> None:
-        task = asyncio.create_task(_hang_up(line))
+        task = asyncio.create_task(line.client.hang_up())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -135,8 +131,3 @@ class Connection:
                 return
             if now - client.heard_at > self._watch.silence:
                 return
-
-
-async def _hang_up(line: Line) -> None:
-    with contextlib.suppress(Exception):  # what is thrown away may be broken in any way
-        await line.client.close()  # type: ignore[no-untyped-call]

@@ -6,15 +6,18 @@ from coming back in a storm.
 """
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
+import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 PING_SECONDS = 3
+FAREWELL_SECONDS = 2.0
 TOO_MANY_PAUSE = 30.0
 """Seconds before coming back when Slack says that the app has too many sockets."""
 
@@ -45,6 +48,19 @@ class Socket(SocketModeClient):
         self.greeted.clear()
         self.connecting_since = asyncio.get_running_loop().time()
         await super().connect()  # type: ignore[no-untyped-call]
+
+    async def hang_up(self) -> None:
+        """End everything at once; the SDK's own `close` waits for a farewell that may never come."""
+        self.closed = True
+        self.auto_reconnect_enabled = False
+        for task in (self.message_processor, self.current_session_monitor, self.message_receiver):
+            if task is not None:
+                task.cancel()
+        session, self.current_session = self.current_session, None
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+            if session is not None:
+                await asyncio.wait_for(session.close(), FAREWELL_SECONDS)
+        await self.aiohttp_client_session.close()
 
     async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
         """Note what was heard, then do what the SDK does."""

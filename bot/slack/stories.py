@@ -198,9 +198,9 @@ class Stories:
     def _mention(self, run: Run) -> str:
         """Whom the state concerns: who may decide, and who asked unless somebody else must decide."""
         asker = self._identities.slack_user(run.requested_by)
-        if run.state is RunState.AWAITING_APPROVAL and run.plan is not None:
-            if run.plan.gate != PlanGate.CONFIRM:
-                return " ".join(self._able(Permission.RUN_APPROVE, run))
+        others = run.plan is not None and run.plan.gate != PlanGate.CONFIRM
+        if run.state is RunState.AWAITING_APPROVAL and others:
+            return " ".join(self._able(Permission.RUN_APPROVE, run))
         own = [f"<@{asker}>"] if asker else []
         return " ".join(dict.fromkeys([*own, *self._able(Permission.RUN_CONTROL, run)]))
 

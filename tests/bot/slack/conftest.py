@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -83,7 +84,7 @@ class Site:
         self._door = self._do(self._open)
         if connected:
             self.slack.wait_for_bot()
-            self.slack.wait_until(lambda: self.door.connected)
+            self.until(lambda: self.door.connected)
 
     async def _open(self) -> SlackDoor:
         door = SlackDoor(self.bot, self._ground(), self.mentions, self.pace, self.watch)
@@ -110,6 +111,15 @@ class Site:
         if self._bot is not None:
             bot, self._bot = self._bot, None
             bot.close()
+
+    def until(self, fact: Callable[[], object], within: float = 10.0) -> None:
+        """Wait for a fact about the bot; Slack's own facts have `slack.wait_until`."""
+        end = time.monotonic() + within
+        condition = self.slack.world.condition
+        while not fact():
+            assert time.monotonic() < end, "did not come true"
+            with condition:
+                condition.wait(0.02)
 
     def end(self) -> None:
         self.stop()
