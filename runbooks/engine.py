@@ -45,14 +45,18 @@ from runbooks.next_step import (
     Undone,
     UndoStep,
     next_step,
+    past_return,
 )
 from runbooks.parts import Parts
 from runbooks.planner import atoms, diagnosis_of, make_plan
 from runbooks.rails import correlated, needed
-from runbooks.run import StepState
+from runbooks.run import Run, StepState
 
 POLL = timedelta(seconds=5)
 """Between two looks at something that gave no answer or is held by somebody else."""
+MOST_REFUSALS = 20
+"""Moves in a row that the ledger refuses as decided on an older view: two runs that meet cause a few,
+more is a fault of ours, and a person must hear of it instead of a thread that spins."""
 MOST_MOVES = 200
 """Moves in one `advance`: a run that makes more without waiting gives others their turn."""
 
@@ -89,14 +93,19 @@ class Engine:
 
     def advance(self, run: RunId) -> Later:
         """Take this run as far as it gets. Raises what is a fault of ours, nothing else."""
+        refused = 0
         for _ in range(MOST_MOVES):
             frame = self._frames.frame(run)
             if frame is None:
                 return Later(at=None)
             try:
                 later = self._one(frame)
-            except Changed:
+            except Changed as news:
+                refused += 1
+                if refused >= MOST_REFUSALS:
+                    raise RuntimeError(f"{run} is refused every move: {news}") from news
                 continue
+            refused = 0
             if later is not None:
                 return later
         return Later(at=self._now())
@@ -111,6 +120,8 @@ class Engine:
             return self._approval(frame)
         if not run.state.acts:
             return Later(at=None)
+        if self._held(run):
+            return Later(at=self._now() + POLL)
         missing = frame.definition.missing_contracts(self._parts.specs)
         if missing:
             why = f"this release no longer has {', '.join(missing)}, which the run was made for"
@@ -122,6 +133,11 @@ class Engine:
             self._journal.move(run.id, Move.ESCALATE, f"the runbook cannot go on: {problem}")
             return None
         return self._carry_out(frame, move)
+
+    def _held(self, run: Run) -> bool:
+        """Whether it stands still because its caller does; what began is looked after all the same."""
+        ends = run.intended is not None or run.stop_wanted or run.state is RunState.UNDOING
+        return not ends and not self._frames.callers_act(run)
 
     def _carry_out(self, frame: Frame, move: Next) -> Later | None:
         try:
@@ -266,6 +282,8 @@ class Engine:
 
     def _approval(self, frame: Frame) -> Later | None:
         run = frame.run
+        if run.stop_wanted:
+            return self._stop(frame, Stop(how=run.stop_wanted))
         if run.approved:
             self._journal.move(run.id, Move.APPROVE, "")
             return None
@@ -356,13 +374,18 @@ class Engine:
 
     def _stop(self, frame: Frame, move: Stop) -> Later | None:
         run = frame.run
-        if self._frames.open_children(run.id):
+        aborts = move.how == Move.WANT_ABORT.stop
+        busy = self._frames.open_children if aborts else self._frames.effect_open_below
+        if busy(run.id):
             return Later(at=self._now() + POLL)
         why = run.stop_reason
         if move.how == "pause":
             self._journal.move(run.id, Move.PAUSE, why)
         elif move.how == "takeover":
             self._journal.move(run.id, Move.ESCALATE, why)
+        elif frame.runbook.on_failure is OnFailure.UNDO and past_return(frame):
+            why = f"{why}; past the point of no return: nothing was taken back"
+            self._journal.move(run.id, Move.ABORT, why)
         elif frame.runbook.on_failure is OnFailure.UNDO:
             self._journal.move(run.id, Move.UNDO, why)
         else:

@@ -197,6 +197,19 @@ class Frames:
         )
         return tuple(RunId(row[0]) for row in rows)
 
+    def callers_act(self, run: Run) -> bool:
+        """Whether all callers of this run go on: a called run begins nothing while one does not."""
+        callers = tuple(self._line(run))[1:]
+        return all(above.state.acts and not above.stop_wanted for above in callers)
+
+    def effect_open_below(self, run: RunId) -> bool:
+        """Whether an effect of a called run is under way."""
+        for name in self.open_children(run):
+            child = self.run(name)
+            if child is not None and (child.intended is not None or self.effect_open_below(name)):
+                return True
+        return False
+
     def partition_members(self, cluster: ClusterName) -> dict[str, tuple[str, ...]]:
         """Nodes of each partition, for locks on partitions."""
         snapshot = self._parts.clusters[cluster].snapshot()

@@ -62,10 +62,14 @@ def may_act(
         raise Changed(f"{run.id} is asked to {run.stop_wanted}")
     if not transaction.query(MAY_ACT, (root,))[0][0]:
         raise Changed(f"{root} is not confirmed since the restore")
+    if not intent.undoing:
+        _callers_go_on(run, transaction)
     step = run.steps.get(intent.place.key)
     if (step.attempt if step else 0) + 1 != intent.attempt:
         raise Changed(f"{run.id}: another attempt of {intent.place.key}")
-    if plan is not None:
+    if not intent.undoing:
+        if plan is None:
+            raise Changed(f"{run.id}: no plan covers {intent.place.key}")
         planner = load(transaction, plan[0])
         if planner.plan is None or planner.plan.hash != plan[1] or not planner.approved:
             raise Changed(f"{run.id}: its plan was voided")
@@ -74,6 +78,14 @@ def may_act(
         holders = transaction.query("SELECT run FROM locks WHERE atom = ?", (atom,))
         if [row[0] for row in holders] != [root]:
             raise Changed(f"{run.id} does not hold {atom}")
+
+
+def _callers_go_on(run: Run, transaction: Transaction) -> None:
+    """A called run begins nothing once its caller is stopped, whoever notices it first."""
+    while run.parent is not None:
+        run = load(transaction, run.parent)
+        if not run.state.acts or run.stop_wanted:
+            raise Changed(f"its caller {run.id} does not go on")
 
 
 def intended(intent: Intent) -> dict[str, Any]:

@@ -84,6 +84,11 @@ class Move(StrEnum):
         return self in {Move.WANT_ABORT, Move.WANT_PAUSE, Move.WANT_TAKEOVER}
 
     @property
+    def keeps_stop(self) -> bool:
+        """Whether a stop that is wanted still is: none of these carries it out."""
+        return self in {Move.BEGIN, Move.ASK, Move.APPROVE, Move.WAIT, Move.WAKE}
+
+    @property
     def stop(self) -> str:
         """The stop that a `want_…` asks for."""
         return self.value.removeprefix("want_")
@@ -109,6 +114,7 @@ TRANSITIONS: dict[tuple[RunState, Move], RunState] = {
     (_S.AWAITING_APPROVAL, Move.DENY): _S.CANCELLED,
     (_S.AWAITING_APPROVAL, Move.EXPIRE): _S.EXPIRED,
     (_S.AWAITING_APPROVAL, Move.ABORT): _S.CANCELLED,
+    (_S.AWAITING_APPROVAL, Move.UNDO): _S.UNDOING,
     (_S.AWAITING_APPROVAL, Move.ESCALATE): _S.NEEDS_PERSON,
     (_S.RUNNING, Move.ASK): _S.AWAITING_APPROVAL,
     (_S.RUNNING, Move.WAIT): _S.WAITING,

@@ -4,7 +4,7 @@ The engine carries out exactly one `Next` at a time and asks again, so a run tha
 anywhere is continued by asking this function once more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from actions.contract import ActionSpec
@@ -282,12 +282,12 @@ def _given_up(frame: Frame, step: Step, failed: list[StepRecord]) -> Next:
     where = f" on {first.node}" if first.node else ""
     more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
     how = frame.runbook.on_failure
-    if how is OnFailure.UNDO and _past_return(frame):
+    if how is OnFailure.UNDO and past_return(frame):
         how = OnFailure.ESCALATE
     return GiveUp(how=how, why=f"{step.id}{where}{more}: {first.why}")
 
 
-def _past_return(frame: Frame) -> bool:
+def past_return(frame: Frame) -> bool:
     """Whether a step that cannot be turned back from was begun."""
     return any(
         step.point_of_no_return
@@ -335,15 +335,23 @@ def _at_approval(frame: Frame, step: Step) -> Next:
 
 def _undo(frame: Frame) -> Next:
     """The last effect that can be taken back, or that nothing is left."""
-    for key, record in reversed(tuple(_in_order(frame))):
-        spec = frame.specs.get(record.action.partition("@")[0])
+    if frame.run.stop_wanted:
+        return Stop(how=frame.run.stop_wanted)
+    key = to_take_back(frame.run, frame.specs)
+    return UndoStep(key=key) if key is not None else Undone()
+
+
+def to_take_back(run: Run, specs: Mapping[str, ActionSpec]) -> str | None:
+    """The last effect that can be taken back; None when nothing is left."""
+    for key, record in reversed(tuple(run.steps.items())):
         if record.state is not StepState.DONE or record.output.get("nothing_done"):
             continue
-        if spec is not None and spec.undo is not None:
-            return UndoStep(key=key)
-    return Undone()
+        if undoes(record, specs) is not None:
+            return key
+    return None
 
 
-def _in_order(frame: Frame) -> Iterator[tuple[str, StepRecord]]:
-    """Step records in the order in which they were begun."""
-    yield from frame.run.steps.items()
+def undoes(record: StepRecord, specs: Mapping[str, ActionSpec]) -> str | None:
+    """Name of the action that takes this step back."""
+    spec = specs.get(record.action.partition("@")[0])
+    return spec.undo if spec is not None else None

@@ -21,15 +21,15 @@ from config.node_names import NodeName
 from runbooks.definition import Definition
 from runbooks.journal import next_run_id
 from runbooks.machine import Move, RunState
+from runbooks.next_step import undoes
 from runbooks.parts import Parts
 from runbooks.projection import load
 from runbooks.rails import PlanGate
-from runbooks.run import Run, StepState
-from runbooks.run_events import page_event
+from runbooks.run import Run, StepRecord, StepState
+from runbooks.run_events import page_event, page_over
+from runbooks.stops import Asked, CannotDo, ask_to_stop, asked_event, in_question
 
-
-class CannotDo(Exception):
-    """It was allowed and cannot be done; the message says why and what can be done instead."""
+__all__ = ["CannotDo", "Requests", "RunRequest"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class Requests:
             now = self._awaiting(transaction, run, plan)
             _may_approve(now, actor)
             data = {"hash": now.plan.hash if now.plan else "", "door": door.value}
-            transaction.append(_event(EventKind.APPROVAL_GIVEN, now, actor.id, data))
+            transaction.append(asked_event(EventKind.APPROVAL_GIVEN, now, actor.id, data))
             return load(transaction, run)
 
         return self._ledger.commit(decide, Urgency.ACK)
@@ -136,7 +136,7 @@ class Requests:
                 "door": door.value,
                 "reason": reason[:500],
             }
-            transaction.append(_event(EventKind.BREAK_GLASS, now, actor.id, data))
+            transaction.append(asked_event(EventKind.BREAK_GLASS, now, actor.id, data))
             why = f"break-glass: acted without approval; reason given: {reason}"
             transaction.append(page_event(now, why, self._ledger.instance, "break-glass"))
             return load(transaction, run)
@@ -149,7 +149,7 @@ class Requests:
         def decide(transaction: Transaction) -> Run:
             now = self._awaiting(transaction, run, plan)
             data = {"hash": now.plan.hash if now.plan else "", "reason": reason[:500]}
-            transaction.append(_event(EventKind.APPROVAL_DENIED, now, actor.id, data))
+            transaction.append(asked_event(EventKind.APPROVAL_DENIED, now, actor.id, data))
             return self._move(transaction, now, Move.DENY, actor.id, f"denied: {reason}")
 
         return self._ledger.commit(decide, Urgency.ACK)
@@ -170,18 +170,8 @@ class Requests:
         """Abort, pause or take over (`Move.WANT_…`), at the next step boundary."""
 
         def decide(transaction: Transaction) -> Run:
-            now = self._load(transaction, run)
-            if now.state.final:
-                raise CannotDo(f"{run} is {now.state} already: {now.why}")
-            for child in transaction.query(
-                "SELECT id FROM runs WHERE parent = ? AND open = 1", (run,)
-            ):
-                below = load(transaction, RunId(child[0]))
-                transaction.append(_want(below, Move.WANT_ABORT, actor.id, f"{run} was stopped"))
-            if now.state.acts:
-                transaction.append(_want(now, how, actor.id, reason))
-                return load(transaction, run)
-            return self._move(transaction, now, _AT_REST[how], actor.id, reason)
+            asked = Asked(actor=actor.id, reason=reason, instance=self._ledger.instance)
+            return ask_to_stop(transaction, self._load(transaction, run), how, asked)
 
         return self._ledger.commit(decide, Urgency.ACK)
 
@@ -195,7 +185,9 @@ class Requests:
             if now.state is not RunState.NEEDS_PERSON:
                 raise CannotDo(f"{run} is {now.state}: there is nothing to resume")
             self._resolve(transaction, now, actor, (reason, done))
-            return self._move(transaction, load(transaction, run), Move.RESOLVE, actor.id, reason)
+            # A run that began to take back never goes forward again, whatever was said.
+            on = Move.UNDO if now.turned_back else Move.RESOLVE
+            return self._move(transaction, load(transaction, run), on, actor.id, reason)
 
         return self._ledger.commit(decide, Urgency.ACK)
 
@@ -204,7 +196,7 @@ class Requests:
     ) -> None:
         """Record for the step in question whether it is done; without one the run just goes on."""
         reason, done = said
-        key = _in_question(run)
+        key = in_question(run, self._parts.specs)
         if key is None:
             return
         if done is None:
@@ -215,18 +207,15 @@ class Requests:
         if not reason:
             raise CannotDo("a reason is needed: it stands in the audit log beside your name")
         step = run.steps[key]
-        spec = self._parts.specs.get(step.action.partition("@")[0])
-        word = ("undone" if step.undoing else "done") if done else "again"
+        if step.state is StepState.DONE and not done:
+            return  # it is to be taken back and still there: that is tried again
         data: dict[str, Any] = {
             "key": key,
             "attempt": step.attempt,
-            "outcome": word,
+            "outcome": _outcome(step, done),
             "why": reason[:1000],
+            **self._marks(step, done),
         }
-        if spec is not None and spec.sets_mark:
-            data["mark"] = spec.sets_mark
-        if spec is not None and spec.clears_mark and done:
-            data["clears"] = spec.clears_mark
         event = Event(
             kind=EventKind.STEP_RESOLVED,
             actor=actor.id,
@@ -237,6 +226,20 @@ class Requests:
             data=data,
         )
         transaction.append(event)
+
+    def _marks(self, step: StepRecord, done: bool) -> dict[str, str]:
+        """Which marks of ours a person's word leaves or takes away."""
+        specs = self._parts.specs
+        spec = specs.get(step.action.partition("@")[0])
+        taken = spec
+        if step.state is StepState.DONE:  # what takes it back was not even tried
+            taken = specs.get(undoes(step, specs) or "")
+        marks = {}
+        if spec is not None and spec.sets_mark:
+            marks["mark"] = spec.sets_mark
+        if taken is not None and taken.clears_mark and done:
+            marks["clears"] = taken.clears_mark
+        return marks
 
     def give_up(self, run: RunId, actor: Actor, reason: str) -> Run:
         """A person says that a run which needs one has failed."""
@@ -312,7 +315,10 @@ class Requests:
         data: dict[str, Any] = {"move": move.value, "why": why[:1000]}
         if move in {Move.RESUME, Move.RESOLVE}:
             data["due_us"] = microseconds(transaction.now)
-        transaction.append(_event(EventKind.RUN_STATE, run, actor, data))
+        transaction.append(asked_event(EventKind.RUN_STATE, run, actor, data))
+        if run.state is RunState.NEEDS_PERSON:
+            # Somebody has it in hand: the alert must not go on ringing for a day.
+            transaction.append(page_over(run, f"in hand: {why}", self._ledger.instance))
         return load(transaction, run.id)
 
 
@@ -330,27 +336,8 @@ def _may_approve(run: Run, actor: Actor) -> None:
             raise CannotDo(f"you approved {run.id} already; it needs another person")
 
 
-_AT_REST = {
-    Move.WANT_ABORT: Move.ABORT,
-    Move.WANT_PAUSE: Move.PAUSE,
-    Move.WANT_TAKEOVER: Move.ESCALATE,
-}
-"""What a stop means for a run that is not being carried out."""
-
-
-def _in_question(run: Run) -> str | None:
-    """The step that a person must speak about: unknown first, then failed, then waiting."""
-    for state in (StepState.UNKNOWN, StepState.FAILED, StepState.WAITING):
-        for key, step in run.steps.items():
-            if step.state is state:
-                return key
-    return None
-
-
-def _event(kind: EventKind, run: Run, actor: ActorId, data: JsonMap) -> Event:
-    return Event(kind=kind, actor=actor, run=run.id, cluster=run.cluster, data=data)
-
-
-def _want(run: Run, how: Move, actor: ActorId, reason: str) -> Event:
-    data = {"move": how.value, "why": reason[:1000]}
-    return _event(EventKind.RUN_STATE, run, actor, data)
+def _outcome(step: StepRecord, done: bool) -> str:
+    """What a person's word says of this step; a done one is in question only when it is undone."""
+    if not done:
+        return "again"
+    return "undone" if step.undoing or step.state is StepState.DONE else "done"

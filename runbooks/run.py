@@ -56,6 +56,8 @@ class StepRecord:
     child: RunId | None = None
     undoing: bool = False
     """The open intent is an undo."""
+    done_by: str = ""
+    """The action whose effect that undo takes back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,8 @@ class Run:
     stop_wanted: str = ""
     """`abort`, `pause` or `takeover`: carried out at the next step boundary."""
     stop_reason: str = ""
+    turned_back: bool = False
+    """It began to take back what it did: it never goes forward again."""
     ended_at: datetime | None = None
     revision: int = 0
     """Number of records: the revision of its card."""

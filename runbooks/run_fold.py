@@ -62,6 +62,7 @@ def _state(run: Run, record: Record) -> Run:
     why = data.get("why", "")
     if move.asks_to_stop:
         return replace(run, stop_wanted=move.stop, stop_reason=why, due_at=record.at)
+    kept = move.keeps_stop
     state = next_state(run.state, move)
     due = from_microseconds(data["due_us"]) if data.get("due_us") is not None else None
     if due is None and state.acts and not state.final:
@@ -73,8 +74,9 @@ def _state(run: Run, record: Record) -> Run:
         due_at=None if state.final else due,
         ended_at=record.at if state.final else None,
         locks=() if state.final else run.locks,
-        stop_wanted="",
-        stop_reason="",
+        stop_wanted=run.stop_wanted if kept else "",
+        stop_reason=run.stop_reason if kept else "",
+        turned_back=run.turned_back or state is RunState.UNDOING,
     )
 
 
@@ -185,8 +187,9 @@ def _step_waits(run: Run, record: Record) -> Run:
 
 def _step_intended(run: Run, record: Record) -> Run:
     data = _data(record)
+    before = _begun(run, record)
     step = replace(
-        _begun(run, record),
+        before,
         state=StepState.INTENDED,
         action=data["action"],
         attempt=data["attempt"],
@@ -197,6 +200,7 @@ def _step_intended(run: Run, record: Record) -> Run:
         expires_at=from_microseconds(data["expires_us"]),
         ended_at=None,
         undoing=data.get("undoing", False),
+        done_by=(before.done_by or before.action) if data.get("undoing") else "",
     )
     return _step(replace(run, voids=0), record, step)
 
@@ -215,7 +219,8 @@ def _step_finished(run: Run, record: Record) -> Run:
     before = run.steps[data["key"]]
     state = _OUTCOMES[data["outcome"]]
     if before.undoing and state in {StepState.WAITING, StepState.FAILED}:
-        state = StepState.DONE  # what was to be taken back is still there
+        # What was to be taken back is still there, and is still to be taken back.
+        before, state = replace(before, action=before.done_by), StepState.DONE
     step = replace(
         before,
         state=state,
@@ -224,7 +229,7 @@ def _step_finished(run: Run, record: Record) -> Run:
         kind=data.get("kind", ""),
         ended_at=record.at,
         expires_at=None,
-        undoing=False,
+        undoing=before.undoing and state is StepState.UNKNOWN,
     )
     run = _step(run, record, step)
     until = data.get("until_us")

@@ -64,7 +64,8 @@ def test_a_plan_that_was_made_again_is_approved_by_its_hash_only(counter: Counte
     assert counter.says(BOB, f"approve {run.id}").kind is ReplyKind.DONE
     bench.world.jobs["l1"] = (loss(7), loss(8))
     run = bench.go(run.id)
-    assert run.state is RunState.AWAITING_APPROVAL and run.plan is not None
+    assert run.state is RunState.AWAITING_APPROVAL
+    assert run.plan is not None
     blind = counter.says(BOB, f"approve {run.id}")
     assert blind.kind is ReplyKind.REFUSED
     assert f"--plan {run.plan.hash}" in blind.lines[0]

@@ -164,7 +164,8 @@ def test_a_step_that_may_be_skipped_is_asked_for_at_an_approve_step(bench: Bench
     bench.world.jobs["l1"] = (loss(7),)
     run = bench.go(bench.ask("asks", node="l1"))
     assert run.state is RunState.AWAITING_APPROVAL
-    assert run.plan is not None and run.plan.gate == "approve"
+    assert run.plan is not None
+    assert run.plan.gate == "approve"
     assert not bench.world.effects
 
 
