@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from config.ids import ActorId, RunId
 from config.json_values import JsonMap
@@ -11,6 +12,7 @@ from runbooks.parts import Parts
 from runbooks.plan import Plan
 from runbooks.projection import decode, encode
 from runbooks.run import Run
+from runbooks.run_events import page_key
 
 
 class Cards:
@@ -39,7 +41,19 @@ class Cards:
         if run is None:
             return None
         outputs = {key: self._frames.value(step.output) for key, step in run.steps.items()}
-        return card(run, self.told(self._frames.plan(run), outputs))
+        told = self.told(self._frames.plan(run), outputs)
+        return card(run, replace(told, page=self._page(run_id)))
+
+    def _page(self, run: RunId) -> str:
+        """Accepted is not delivered, and not sent is said loudly (design 8)."""
+        rows = self._parts.ledger.query(
+            "SELECT state, detail FROM pages WHERE key = ? AND resolved = 0",
+            (page_key(run, self._parts.ledger.instance),),
+        )
+        if not rows:
+            return ""
+        state, detail = rows[0]
+        return {"accepted": f"page {detail}", "not_sent": "PAGE NOT SENT"}.get(state, "paging")
 
     def told(self, plan: Plan, outputs: Mapping[str, JsonMap]) -> Told:
         """What the words are made from."""

@@ -63,6 +63,8 @@ class Told:
     outputs: Mapping[str, JsonMap]
     """Outputs of steps by key, artefacts read."""
     name: Callable[[ActorId], str]
+    page: str = ""
+    """What became of the page about this run, in a few words; empty where none was owed."""
     now: datetime
 
 
@@ -96,7 +98,7 @@ def _lines(run: Run, told: Told) -> list[str]:
         _cause(told.outputs, facts),
         _evidence(told.outputs),
         _checkpoint(facts),
-        _stands(run),
+        _stands(run, told),
     ]
 
 
@@ -173,12 +175,12 @@ def _checkpoint(facts: JsonMap) -> str:
     return f"Checkpoint: not watched; {gpus} GPUs at stake"
 
 
-def _stands(run: Run) -> str:
+def _stands(run: Run, told: Told) -> str:
     """What the bot has done (often nothing), how it stands, and the safe next action."""
     did = effects(run, StepState.DONE)
     if run.state is RunState.SUCCEEDED or (not did and not run.state.final):
-        return _next(run)
-    return f"{_next(run)}; changed {', '.join(did) if did else 'nothing'}"
+        return _next(run, told)
+    return f"{_next(run, told)}; changed {', '.join(did) if did else 'nothing'}"
 
 
 def _repaired(run: Run) -> bool:
@@ -195,7 +197,7 @@ def effects(run: Run, state: StepState) -> list[str]:
     ]
 
 
-def _next(run: Run) -> str:
+def _next(run: Run, told: Told) -> str:
     """How it stands, and the safe next action."""
     why = run.why
     match run.state:
@@ -205,7 +207,8 @@ def _next(run: Run) -> str:
             who = _who_approves(run)
             return f"Waits for {who} until {until}: {why}"
         case RunState.NEEDS_PERSON:
-            return f"NEEDS A PERSON: {why}"
+            paged = f" ({told.page})" if told.page else ""
+            return f"NEEDS A PERSON{paged}: {why}"
         case RunState.SUCCEEDED:
             return f"Finished {_minute(run.ended_at)}: {why}"
         case RunState.FAILED:

@@ -53,17 +53,17 @@ class Paging:
     def _owed(self) -> list[tuple[Page, RunId | None]]:
         now = microseconds(self._clock.now().wall)
         rows = self._ledger.query(
-            "SELECT key, run, summary, details FROM pages WHERE state = 'intended' "
+            "SELECT key, run, summary, details, resolved FROM pages WHERE state = 'intended' "
             "OR (state = 'not_sent' AND tries < ? AND at_us + tries * ? <= ?) "
             "ORDER BY at_us LIMIT ?",
             (MOST_RETRIES, RETRY // timedelta(microseconds=1), now, MOST_AT_ONCE),
         )
         return [
             (
-                Page(key=key, summary=summary, details=_texts(details)),
+                Page(key=key, summary=summary, details=_texts(details), resolved=bool(resolved)),
                 RunId(run) if run else None,
             )
-            for key, run, summary, details in rows
+            for key, run, summary, details, resolved in rows
         ]
 
     def _send_all(self, owed: list[tuple[Page, RunId | None]]) -> None:

@@ -45,7 +45,8 @@ CREATE TABLE IF NOT EXISTS halts (
     at_us INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS pages (
     key TEXT PRIMARY KEY, run TEXT, summary TEXT NOT NULL, state TEXT NOT NULL,
-    at_us INTEGER NOT NULL, tries INTEGER NOT NULL, details TEXT NOT NULL, detail TEXT NOT NULL);
+    at_us INTEGER NOT NULL, tries INTEGER NOT NULL, details TEXT NOT NULL, detail TEXT NOT NULL,
+    resolved INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS cards (
     run TEXT PRIMARY KEY, channel TEXT NOT NULL, message TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS card_notes (
@@ -318,9 +319,17 @@ def _unhalted(cursor: ProjectionCursor, _record: Record) -> None:
 def _page_intended(cursor: ProjectionCursor, record: Record) -> None:
     data = _data(record)
     cursor.execute(
-        "INSERT INTO pages VALUES (?, ?, ?, 'intended', ?, 0, ?, '') ON CONFLICT (key) DO UPDATE SET "
-        "summary = excluded.summary, state = 'intended', at_us = excluded.at_us, tries = 0",
-        (data["key"], record.event.run, data["summary"], microseconds(record.at), data["details"]),
+        "INSERT INTO pages VALUES (?, ?, ?, 'intended', ?, 0, ?, '', ?) ON CONFLICT (key) DO UPDATE SET "
+        "summary = excluded.summary, state = 'intended', at_us = excluded.at_us, tries = 0, "
+        "details = excluded.details, detail = '', resolved = excluded.resolved",
+        (
+            data["key"],
+            record.event.run,
+            data["summary"],
+            microseconds(record.at),
+            data["details"],
+            int(data.get("resolved", False)),
+        ),
     )
 
 
