@@ -16,7 +16,9 @@ from actions.contract import (
     NodeHands,
     Observation,
     Outcome,
+    Page,
     Pager,
+    PageReceipt,
     ReasonHistory,
 )
 from actions.node.settings import Hands as NodeVerbs
@@ -56,6 +58,7 @@ __all__ = [
     "NotAccepted",
     "Post",
     "SiteRules",
+    "contracts",
     "open_clusters",
     "open_pager",
     "registry",
@@ -201,6 +204,31 @@ def registry(
             found.setdefault(action.spec.name, {})[name] = action
     verbs: dict[str, Action] = {name: _ByCluster(actions) for name, actions in found.items()}
     return verbs | {action.spec.name: action for action in page_actions(pager)}
+
+
+def contracts() -> dict[str, ActionSpec]:
+    """The contract of every verb by name, for who checks runbooks and has no cluster."""
+    unreached = UnreachedNodes()
+    of_nodes = NodeVerbs(
+        clusters={},
+        nodes=unreached,
+        settings=NodeSettings(hands_off=lambda *_: "", pool=lambda *_: frozenset()),
+    )
+    of_services = ServiceVerbs(
+        clusters={},
+        nodes=unreached,
+        settings=ServiceSettings(units=frozenset(), hands_off=lambda *_: ""),
+    )
+    verbs = (*node_actions(of_nodes), *service_actions(of_services), *page_actions(_NoPager()))
+    return {verb.spec.name: verb.spec for verb in verbs}
+
+
+class _NoPager:
+    """Where nothing is carried out, nobody is woken."""
+
+    def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
+        """Nobody was asked."""
+        return ()
 
 
 def _node_hands(

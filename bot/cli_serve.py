@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from bot.terminal import plain
+
 _CONFIG = click.option(
     "--config",
     "paths",
@@ -36,7 +38,8 @@ def serve(paths: tuple[Path, ...], verbose: bool) -> None:
     try:
         run(list(paths))
     except (ConfigErrors, SecretError, StoreError, ClusterRefused, Problems) as problem:
-        click.echo(f"nodewarden does not start:\n{problem}", err=True)
+        for text in f"nodewarden does not start:\n{problem}".splitlines():
+            click.echo(plain(text), err=True)
         sys.exit(1)
 
 
@@ -54,7 +57,8 @@ def check(paths: tuple[Path, ...]) -> None:
     try:
         settings = load(list(paths))
     except ConfigErrors as problem:
-        click.echo(str(problem), err=True)
+        for one in problem.problems:
+            click.echo(plain(str(one)), err=True)
         sys.exit(1)
     people = len(settings.people)
     click.echo(

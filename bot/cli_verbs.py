@@ -13,6 +13,7 @@ from bot.commands import Verb, VerbSpec
 from bot.local_client import BotAway, talk
 from bot.local_wire import Ask
 from bot.replies import ReplyKind
+from bot.terminal import plain
 
 _ON_THE_FILE = frozenset({"verify", "rebuild", "backup", "restore"})
 """What `audit` does to a file that is named; without a file the running bot is asked."""
@@ -81,7 +82,7 @@ def _ask(ask: Ask, given: dict[str, Any]) -> int:
             code = ReplyKind(reply["kind"]).exit_code
             if not given["as_json"]:
                 for text in reply["lines"]:
-                    click.echo(_safe(text), err=code != 0)
+                    click.echo(plain(text), err=code != 0)
         if card is not None:
             code = _code_of(card) if reply is None else code
             if not given["as_json"]:
@@ -95,11 +96,11 @@ def _show(card: dict[str, Any], shown: int, *, first: bool) -> int:
     if not first:
         for text in steps[shown:]:
             if text[0] in "✔✘?↩":
-                click.echo(f"  {_safe(text)}")
+                click.echo(f"  {plain(text)}")
     done = sum(1 for text in steps if text[0] in "✔✘?↩·")
     if not card["acts"]:
         for text in (card["title"], *card["lines"]):
-            click.echo(_safe(text))
+            click.echo(plain(text))
         for command in card["next"]:
             click.echo(f"  nodewarden {command}")
     return max(shown, done)
@@ -109,13 +110,6 @@ def _code_of(card: dict[str, Any]) -> int:
     """0 for a run that succeeded or waits for a yes, 1 for one that did not."""
     good = {"succeeded", "awaiting_approval", "running", "waiting", "requested", "undone"}
     return 0 if card["state"] in good else 1
-
-
-def _safe(text: str) -> str:
-    """Text from outside for a terminal: no control characters, no direction overrides."""
-    return "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text
-    )
 
 
 def _socket(given: dict[str, Any]) -> Path:

@@ -24,6 +24,7 @@ from bot.phrases import Misread, parse_words
 from bot.replies import ReplyKind
 from bot.serve import ground
 from bot.slack.mention import SlackMentions
+from bot.terminal import plain
 from bot.wiring import Bot, open_bot
 from config.actors import Actor, Door, Identity
 from config.ids import RunId
@@ -54,7 +55,8 @@ def run_standalone(paths: list[Path], words: tuple[str, ...], *, as_json: bool) 
         Problems,
         PermissionError,
     ) as problem:
-        click.echo(f"cannot work standalone: {problem}", err=True)
+        for text in f"cannot work standalone: {problem}".splitlines():
+            click.echo(plain(text), err=True)
         return 1
     try:
         return _carry_out(bot, words, as_json=as_json)
@@ -67,7 +69,7 @@ def _carry_out(bot: Bot, words: tuple[str, ...], *, as_json: bool) -> int:
         actor = _actor(bot)
         command = parse_words(words)
     except (Stranger, Misread) as problem:
-        click.echo(str(problem), err=True)
+        click.echo(plain(str(problem)), err=True)
         return 2
     if "admin" not in actor.roles:
         click.echo("--standalone is for admins: their account owns the data folder", err=True)
@@ -76,7 +78,7 @@ def _carry_out(bot: Bot, words: tuple[str, ...], *, as_json: bool) -> int:
     bot.start()
     reply = bot.desk.submit(Request(actor=actor, door=Door.STANDALONE, command=command))
     for text in reply.lines:
-        click.echo(text, err=reply.kind.exit_code != 0)
+        click.echo(plain(text), err=reply.kind.exit_code != 0)
     if reply.kind is not ReplyKind.STARTED or reply.run is None:
         return reply.kind.exit_code
     return _wait(bot, reply.run, as_json=as_json)
@@ -117,7 +119,7 @@ def _wait(bot: Bot, run: RunId, *, as_json: bool) -> int:
         click.echo(json.dumps(card_json(card)))
     else:
         for text in (card.title, *card.lines, *card.steps):
-            click.echo(text)
+            click.echo(plain(text))
     if not card.state.final:
         click.echo(f"{card.run} is parked; the server goes on with it at its next start")
     return 0 if card.state is RunState.SUCCEEDED else 1

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from actions.contract import ActionSpec
-from config.yaml_reader import LARGEST_FILE
+from config.yaml_reader import LARGEST_FILE, YamlProblems
+from config.yaml_reader import read as read_yaml
+from runbooks.calls import check_calls
+from runbooks.causes import Causes, load_causes
 from runbooks.lint import Library, examine
-from runbooks.problems import Problem, Problems
-from runbooks.release import RELEASED, release
+from runbooks.load import load_runbook
+from runbooks.model import Runbook
+from runbooks.problems import Problem, Problems, from_reader
+from runbooks.release import RELEASED, place_of, release
 
 SHIPPED = Path(__file__).parent
 """The folder with the `library/` and `causes/` that come with the program."""
@@ -50,6 +55,47 @@ def release_file(
     beside.replace(target)
 
 
+def root_of(file: Path) -> Path | None:
+    """The library in which a file lies at its place; None for a file that lies elsewhere."""
+    whole = file.absolute()
+    if len(whole.parents) < 3 or place_of(whole.relative_to(whole.parents[2]).as_posix()) is None:
+        return None
+    return whole.parents[2]
+
+
+def read_file(file: Path) -> str:
+    """The text of one file. Raises Problems."""
+    text, why = _read(file)
+    if why:
+        raise Problems([Problem(str(file), 1, 1, "", why)])
+    return text
+
+
+def load_file(file: Path, registry: Mapping[str, ActionSpec]) -> Runbook | Causes:
+    """A runbook or causes file by itself, wherever it lies. Raises Problems."""
+    text = read_file(file)
+    try:
+        value = read_yaml(text, str(file)).value
+    except YamlProblems as error:
+        raise Problems(from_reader(error.problems)) from error
+    if isinstance(value, Mapping) and "causes" in value and "runbook" not in value:
+        return load_causes(text, str(file))
+    return load_runbook(text, str(file), registry)
+
+
+def file_problems(file: Path, library: Library) -> tuple[Problem, ...]:
+    """What is wrong with a file that lies in no library, held against what it may call there."""
+    try:
+        loaded = load_file(file, library.registry)
+    except Problems as error:
+        return error.problems
+    if not isinstance(loaded, Runbook):
+        return ()
+    causes = library.latest_causes
+    shelf = {**library.latest, loaded.name: loaded}
+    return check_calls(loaded, str(file), shelf, causes, library.registry)
+
+
 def _read_all(roots: Iterable[Path]) -> tuple[dict[str, str], list[Problem]]:
     """Texts by relative path; a path that two roots have is a problem."""
     texts: dict[str, str] = {}
@@ -79,8 +125,11 @@ def _read(file: Path) -> tuple[str, str]:
     """The text of one file, or why there is none."""
     if file.is_symlink():
         return "", "is a symbolic link: a released file must be the file itself"
-    with file.open("rb") as handle:
-        content = handle.read(LARGEST_FILE + 1)
+    try:
+        with file.open("rb") as handle:
+            content = handle.read(LARGEST_FILE + 1)
+    except OSError as error:
+        return "", f"cannot be read: {error.strerror}; check the path and its permissions"
     if len(content) > LARGEST_FILE:
         return "", f"is larger than {LARGEST_FILE:,} bytes"
     try:
