@@ -17,7 +17,6 @@ from rich.text import Text
 from bot.sandbox.shown_card import ShownCard
 
 CARD_WIDTH = 84
-TABLE_WIDTH = 100
 
 
 class Told(Protocol):
@@ -63,7 +62,7 @@ class Screen:
 
     def line(self, since: timedelta, text: str) -> None:
         """A sentence with its time."""
-        self._console.print(Text(f"{_seconds(since)}  {text}"))
+        self.say(f"{_seconds(since)}  {text}")
 
     def card(self, card: ShownCard) -> None:
         """The card as it stands in Slack now."""
@@ -76,7 +75,7 @@ class Screen:
     def table(self, done: Sequence[tuple[timedelta, str]], found: Sequence[Told]) -> None:
         """What happened when, and what holds afterwards."""
         self.say("\nWhat happened")
-        table = Table(box=None, pad_edge=False, show_header=False, width=TABLE_WIDTH)
+        table = Table(box=None, pad_edge=False, show_header=False)
         table.add_column(justify="right", no_wrap=True)
         table.add_column()
         for since, what in done:

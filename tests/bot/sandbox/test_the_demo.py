@@ -2,6 +2,7 @@
 
 import io
 from datetime import timedelta
+from pathlib import Path
 
 from rich.console import Console
 
@@ -48,3 +49,13 @@ def test_a_drain_that_somebody_took_away_meanwhile_is_found(lively: Sandbox) -> 
     screen = Meddling(Console(file=shown, width=120))
     assert not Demo(sandbox=lively, screen=screen).play()
     assert "NO  the other person's drain is untouched: gpu-05 is IDLE" in shown.getvalue()
+
+
+def test_the_readme_shows_what_the_demo_shows(lively: Sandbox) -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    _, text = _play(lively)
+    told = text.partition("What happened")[2].splitlines()
+    claims = [line.strip().removeprefix("yes").strip() for line in told if " yes " in line]
+    assert len(claims) == 4
+    for claim in claims:
+        assert claim.partition(":")[0] in readme
