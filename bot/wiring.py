@@ -5,7 +5,7 @@ clock, and nothing more.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 
 from actions.catalogue import ClusterSite, Ground, SiteRules, open_clusters, registry
@@ -32,6 +32,7 @@ from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.people import Directory
 from config.settings import Settings
+from config.steady_clock import SteadyClock
 from config.version import VERSION
 from runbooks.builtin import BUILTINS
 from runbooks.engine import Engine
@@ -84,21 +85,25 @@ def open_bot(settings: Settings, ground: Ground, pager: Pager) -> Bot:
     """Wire everything. Raises StoreRefused, ClusterRefused, Problems: each says why it cannot start."""
     folder = settings.bot.data_folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    steady = SteadyClock(ground.clock)
+    ground = replace(ground, clock=steady)
     ledger = Ledger.open(
         folder / "nodewarden.db",
-        clock=ground.clock,
+        clock=steady,
         redactor=ground.redactor,
         projectors=(RunProjector(),),
         on_store_failure=lambda failure: _page_failing_store(pager, failure),
     )
     try:
-        return _wire(settings, ledger, ground, pager)
+        return _wire(settings, ledger, ground, pager, steady)
     except BaseException:
         ledger.close()
         raise
 
 
-def _wire(settings: Settings, ledger: Ledger, ground: Ground, pager: Pager) -> Bot:
+def _wire(
+    settings: Settings, ledger: Ledger, ground: Ground, pager: Pager, steady: SteadyClock
+) -> Bot:
     clock = ground.clock
     sinks = tuple(FileSink(path) for path in settings.anchors.files)
     for sink in sinks:
@@ -138,7 +143,7 @@ def _wire(settings: Settings, ledger: Ledger, ground: Ground, pager: Pager) -> B
     paging = Paging(ledger, pager, clock)
     watch = MarkWatch(ledger, clock, inventory.snapshot)
     duties = (inventory.refresh, paging.tick, anchoring.tick, gate.flush, watch.tick, checks.tick)
-    worker = Worker(parts, Engine(parts), duties)
+    worker = Worker(parts, Engine(parts), steady, duties)
     answers.wake = worker.wake
     desk = Desk(parts, gate, inventory, answers, worker.changed)
     _record(ledger, EventKind.CONFIG_LOADED, {"policy": settings.policy.digest()})

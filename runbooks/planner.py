@@ -11,11 +11,13 @@ from actions.contract import Action, Call, Observation
 from config.ids import ClusterName
 from config.json_values import JsonMap
 from config.node_names import NodeName
-from runbooks.expressions import ExpressionError, evaluate
+from runbooks.expressions import ExpressionError, evaluate, names_used
 from runbooks.model import Runbook, Step
 from runbooks.next_step import PERSON, Frame, Place, holds, place, targets
 from runbooks.plan import Plan, PlannedStep
 from runbooks.run import StepState, step_key
+
+_BEHIND = frozenset({StepState.DONE, StepState.SKIPPED, StepState.UNDONE, StepState.FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +52,12 @@ def _targets(frame: Frame, step: Step) -> tuple[NodeName | None, ...]:
 def _items_at(frame: Frame, step: Step, target: NodeName | None, prefix: str) -> Iterator[Item]:
     key = step_key(step.id, target, step.for_each is not None)
     record = frame.run.steps.get(key)
-    if record is not None and record.state in {
-        StepState.DONE,
-        StepState.SKIPPED,
-        StepState.UNDONE,
-        StepState.FAILED,
-    }:
+    if record is not None and record.state in _BEHIND:
         return
-    certain = True
+    certain = not _asks_ahead(frame, step)
     try:
-        if not holds(frame, step, target):
+        # What a step ahead will leave is not known: `steps.hold is defined` is not "no" before it ran.
+        if certain and not holds(frame, step, target):
             return
     except ExpressionError:
         certain = False
@@ -71,6 +69,15 @@ def _items_at(frame: Frame, step: Step, target: NodeName | None, prefix: str) ->
         yield from _items_of_call(frame, here, certain and known, f"{prefix}{key}/")
     else:
         yield Item(key=f"{prefix}{key}", place=here, known=known, certain=certain and known)
+
+
+def _asks_ahead(frame: Frame, step: Step) -> bool:
+    """Whether its `when` asks about a step that has not run yet."""
+    names = (name.split(".") for name in names_used(step.when or "true"))
+    asked = {parts[1] for parts in names if parts[0] == "steps" and len(parts) > 1}
+    return not asked <= {
+        record.step for record in frame.run.steps.values() if record.state in _BEHIND
+    }
 
 
 def _items_of_call(frame: Frame, here: Place, certain: bool, prefix: str) -> Iterator[Item]:

@@ -15,8 +15,9 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from audit_log.records import Event, EventKind
 from config.actors import ENGINE
-from config.clock import Instant, microseconds
+from config.clock import microseconds
 from config.ids import RunId
+from config.steady_clock import SteadyClock
 from runbooks.engine import Engine
 from runbooks.parts import Parts
 from runbooks.unfinished import Unfinished
@@ -36,10 +37,17 @@ class Worker:
     """The loop that keeps runs moving."""
 
     def __init__(
-        self, parts: Parts, engine: Engine, duties: tuple[Callable[[], None], ...] = ()
+        self,
+        parts: Parts,
+        engine: Engine,
+        clock: SteadyClock,
+        duties: tuple[Callable[[], None], ...] = (),
     ) -> None:
-        """`duties` are called at each tick: pages, anchors, watchers; each must be quick or safe."""
+        """`clock` is the one by which everything decides; `duties` are called at each tick: pages,
+        anchors, watchers; each must be quick or safe.
+        """
         self._parts = parts
+        self._clock = clock
         self._engine = engine
         self._duties = duties
         self._unfinished = Unfinished(parts)
@@ -47,10 +55,11 @@ class Worker:
         self._stopping = False
         self._busy: dict[RunId, Future[None]] = {}
         self._not_before: dict[RunId, datetime] = {}
+        self._asked: set[RunId] = set()
+        """Runs of which something was asked while they were carried out, on an older view of them."""
         self._guard = threading.Lock()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="run")
         self._loop = threading.Thread(target=self._run, name="worker", daemon=True)
-        self._clock: Instant | None = None
         self._scheduler = BackgroundScheduler(timezone="UTC")
         self._scheduler.add_job(
             self.wake,
@@ -73,6 +82,8 @@ class Worker:
         """Something was asked of this run: look at it now, whatever it waits for."""
         with self._guard:
             self._not_before.pop(run, None)
+            if run in self._busy:
+                self._asked.add(run)
         self._news.set()
 
     def stop(self) -> None:
@@ -95,12 +106,12 @@ class Worker:
 
     def tick(self) -> None:
         """One look at everything that is due."""
-        now = self._parts.clock.now()
-        self._watch_clock(now)
+        self._watch_clock()
         for duty in self._duties:
             self._guarded(duty)
-        self._unfinished.watch(now.wall)
-        for run in self._due(now.wall):
+        now = self._clock.now().wall
+        self._unfinished.watch(now)
+        for run in self._due(now):
             self._start(run)
 
     def _guarded(self, duty: Callable[[], None]) -> None:
@@ -109,19 +120,16 @@ class Worker:
         except Exception:  # one duty must not keep the others from their turn
             log.exception("a duty of the worker failed and is tried again at the next tick")
 
-    def _watch_clock(self, now: Instant) -> None:
-        """A jump of the wall clock is recorded, and what is waited for moves with it (design 5)."""
-        before, self._clock = self._clock, now
-        if before is None:
-            return
-        jump = (now.wall - before.wall) - (now.monotonic - before.monotonic)
-        if abs(jump) < JUMP:
-            return
-        data = {"by_us": jump // timedelta(microseconds=1)}
-        event = Event(kind=EventKind.CLOCK_JUMPED, actor=ENGINE.id, data=data)
-        self._parts.ledger.commit(lambda transaction: transaction.append(event))
-        with self._guard:
-            self._not_before.clear()
+    def _watch_clock(self) -> None:
+        """A step of the wall clock is recorded, and what is waited for moves with it (design 5)."""
+        step = self._clock.step()
+        if abs(step) >= JUMP:
+            data = {"by_us": step // timedelta(microseconds=1)}
+            event = Event(kind=EventKind.CLOCK_JUMPED, actor=ENGINE.id, data=data)
+            self._parts.ledger.commit(lambda transaction: transaction.append(event))
+            with self._guard:
+                self._not_before.clear()
+        self._clock.follow()
 
     def _due(self, now: datetime) -> tuple[RunId, ...]:
         rows = self._parts.ledger.query(
@@ -146,8 +154,8 @@ class Worker:
     def _advance(self, run: RunId) -> None:
         try:
             later = self._engine.advance(run)
-            if later.at is not None:
-                with self._guard:
+            with self._guard:
+                if later.at is not None and run not in self._asked:
                     self._not_before[run] = later.at
         except Exception as problem:  # a fault of ours must stop this run, not the bot
             log.exception("%s could not go on", run)
@@ -155,11 +163,12 @@ class Worker:
         finally:
             with self._guard:
                 self._busy.pop(run, None)
+                self._asked.discard(run)
             self._news.set()
 
     def _pause(self) -> float:
         """Seconds until the next stored time, at most one tick."""
-        now = self._parts.clock.now().wall
+        now = self._clock.now().wall
         rows = self._parts.ledger.query(
             "SELECT min(due_us) FROM runs WHERE open = 1 AND due_us > ?", (microseconds(now),)
         )

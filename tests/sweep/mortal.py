@@ -74,6 +74,8 @@ class Fate:
     at: Callable[[Point], None]
     labels: list[tuple[Sort, str]] = field(default_factory=list)
     """What each commit and write was, in order, as far as it got."""
+    passed: Callable[[], None] = lambda: None
+    """Called after each point, where time may have gone by."""
     counts: dict[Sort, int] = field(default_factory=lambda: dict.fromkeys(Sort, 0))
 
     @contextmanager
@@ -83,9 +85,11 @@ class Fate:
         self.counts[sort] = number + 1
         label: list[str] = []
         self.at(Point(sort=sort, number=number, moment=Moment.BEFORE))
+        self.passed()
         yield label
         self.labels.append((sort, label[0] if label else ""))
         self.at(Point(sort=sort, number=number, moment=Moment.AFTER))
+        self.passed()
 
 
 def dies_at(point: Point | None) -> Callable[[Point], None]:

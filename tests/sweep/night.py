@@ -2,6 +2,7 @@
 as it gets, lets time pass to what is due next, and stops when only persons can go on.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from config.node_names import NodeName
 from config.permissions import Allowed, Decision, Permission
 from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
+from config.steady_clock import SteadyClock
 from runbooks.builtin import BUILTINS
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
@@ -27,10 +29,12 @@ from runbooks.library_files import SHIPPED, load_library
 from runbooks.lint import Library
 from runbooks.machine import RunState
 from runbooks.parts import Parts
+from runbooks.plan import Plan
 from runbooks.policy import Policy, Pool
 from runbooks.projection import RunProjector, decode
 from runbooks.requests import Requests, RunRequest
 from runbooks.run import Run
+from runbooks.worker import Worker
 from tests.sweep.mortal import Fate, mortal_hands, mortal_ledger
 from tests.sweep.scenarios import Asked
 
@@ -39,27 +43,46 @@ ANN = Actor(id=ActorId("p-ann"), kind=ActorKind.PERSON, name="ann", roles=frozen
 BOB = Actor(id=ActorId("p-bob"), kind=ActorKind.PERSON, name="bob", roles=frozenset({"oncall"}))
 MOST_ROUNDS = 500
 """Turns of one night: a run that needs more never ends."""
+MOST_TICKS = 2_000
 LONGEST = timedelta(hours=6)
+A_SECOND = timedelta(seconds=1)
+
+
+WRONG_BY = "wrong-by"
+"""File beside the world's socket: seconds by which somebody has set the bot's wall clock wrong."""
 
 
 class WorldClock:
-    """The world's own time, and a wall clock that may be wrong by `off`."""
+    """The world's own time, and a wall clock that may be set wrong."""
 
     def __init__(self, plugs: Plugs) -> None:
         self._plugs = plugs
-        self.off = timedelta(0)
-        self.now_is(plugs.now())
+        self.look()
 
     def now_is(self, moment: datetime) -> None:
         """Take the world's present over; nothing else moves it."""
         self._present = moment
 
     def look(self) -> None:
-        """Ask the world."""
+        """Ask the world, and the wall clock."""
         self.now_is(self._plugs.now())
+        wrong = self._plugs.path.parent / WRONG_BY
+        self._off = timedelta(seconds=int(wrong.read_text())) if wrong.exists() else timedelta(0)
 
     def now(self) -> Instant:
-        return Instant(wall=self._present + self.off, monotonic=self._present - EPOCH)
+        return Instant(wall=self._present + self._off, monotonic=self._present - EPOCH)
+
+
+class OneByOne(Worker):
+    """The product's worker without its threads: a run is carried out where it is found to be due."""
+
+    def _start(self, run: RunId) -> None:
+        self._not_before.pop(run, None)
+        self._advance(run)
+
+    def idle(self) -> timedelta:
+        """Until it would look again."""
+        return timedelta(seconds=self._pause())
 
 
 class Everybody:
@@ -111,14 +134,20 @@ class Ground:
         return self.folder / "nodewarden.db"
 
 
+def _moves(run: Run) -> bool:
+    """Whether it will go on without a person who has not answered yet."""
+    return run.state.acts or run.state is RunState.AWAITING_APPROVAL
+
+
 class Night:
     """The bot."""
 
     def __init__(self, ground: Ground, fate: Fate) -> None:
         """Opens the ledger: its first commit is the first point of this process."""
-        self.plugs = Plugs(path=ground.socket)
-        self.clock = WorldClock(self.plugs)
         self.fate = fate
+        self.plugs = Plugs(path=ground.socket)
+        self.world_clock = WorldClock(self.plugs)
+        self.clock = SteadyClock(self.world_clock)
         self.ledger: Ledger = mortal_ledger(fate).open(
             ground.database,
             clock=self.clock,
@@ -177,18 +206,40 @@ class Night:
         end = self.clock.now().wall + LONGEST
         for _ in range(MOST_ROUNDS):
             due = self.turn()
+            if self._agreed():
+                continue
             now = self.run(run)
-            if not now.open or (due is None and not self._agreed(now)):
+            if not now.open or due is None:
                 return now
-            if due is not None:
-                self.forward(due)
+            self.forward(due)
             if self.clock.now().wall > end:
                 break
+        raise AssertionError(f"{run} does not come to an end: {self.run(run)}")
+
+    def serve(self, run: RunId) -> Run:
+        """The same by the worker's ticks, which also watch the clock and open intents."""
+        self.fate.passed = self.world_clock.look
+        worker = OneByOne(self.parts, self.engine, self.clock)
+        for _ in range(MOST_TICKS):
+            before = self.ledger.head.seq
+            worker.tick()
+            for agreed in self._agreed():
+                worker.changed(agreed)  # as the desk does
+            now = self.run(run)
+            if not now.open or not any(each.open and _moves(each) for each in self.runs()):
+                return now
+            if self.ledger.head.seq == before:
+                self.world_clock.now_is(self.plugs.forward(max(worker.idle(), A_SECOND)))
         raise AssertionError(f"{run} does not come to an end: {self.run(run)}")
 
     def run(self, run: RunId) -> Run:
         """One run, as committed."""
         return next(found for found in self.runs() if found.id == run)
+
+    def plan(self, run: Run) -> Plan:
+        """Its present plan."""
+        assert run.plan is not None
+        return Plan.from_json(json.loads(self.parts.artefacts.get(run.plan.artefact)))
 
     def turn(self) -> datetime | None:
         """Every open run as far as it gets; when the next one is due, None when none is."""
@@ -206,14 +257,19 @@ class Night:
 
     def forward(self, until: datetime) -> None:
         """Let the world's time pass."""
-        self.clock.now_is(self.plugs.forward(until - self.clock.now().wall))
+        self.world_clock.now_is(self.plugs.forward(until - self.clock.now().wall))
 
-    def _agreed(self, run: Run) -> bool:
-        """Another person says yes, where that is what the run waits for."""
-        if run.state is not RunState.AWAITING_APPROVAL or run.plan is None:
-            return False
-        self.requests.approve(run.id, run.plan.hash, BOB, Door.CLI)
-        return True
+    def _agreed(self) -> tuple[RunId, ...]:
+        """Runs for which another person says yes now, where that is what they wait for."""
+        waiting = [
+            run
+            for run in self.runs()
+            if run.state is RunState.AWAITING_APPROVAL and run.plan is not None
+        ]
+        for run in waiting:
+            if run.plan is not None and not run.approved:
+                self.requests.approve(run.id, run.plan.hash, BOB, Door.CLI)
+        return tuple(run.id for run in waiting)
 
     def told(self) -> Mapping[str, Any]:
         """What the ledger says at the end, free of times and of this process."""

@@ -31,7 +31,7 @@ from audit_log.errors import StoreRefused
 from config.ids import RunId
 from runbooks.lint import Library
 from tests.sweep.mortal import Fate, Moment, Point, Sort, dies_at, stops_at
-from tests.sweep.night import Ground, Night, load_shipped
+from tests.sweep.night import WRONG_BY, Ground, Night, load_shipped
 from tests.sweep.scenarios import Scenario
 
 SETTLE = timedelta(minutes=10)
@@ -142,7 +142,12 @@ class Theatre:
         else:
             self.plugs.pull(str(arguments.pop("plug")), **arguments)
 
+    def wrong_by(self, seconds: int) -> None:
+        """Set the bot's wall clock."""
+        (self._room / WRONG_BY).write_text(str(seconds), "utf-8")
+
     def _empty_folder(self) -> None:
+        (self._room / WRONG_BY).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700)
         if self._ballast.exists():
