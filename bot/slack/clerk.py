@@ -14,6 +14,7 @@ from audit_log.errors import StoreError
 from bot.answers import Answers
 from bot.commands import VERBS, Verb
 from bot.desk import Desk, Request
+from bot.identities import UNKNOWN, Stranger
 from bot.phrases import Command, Misread, from_slack, parse
 from bot.replies import Reply, ReplyKind, misread, refused
 from bot.slack import blocks
@@ -90,7 +91,7 @@ class Clerk:
         try:
             actor = await self._visitors.admit(ask)
         except TurnedAway as problem:
-            return shown(refused(str(problem)), command)
+            return await self._turned_away(problem, command)
         changes = VERBS[command.verb].changes
         if changes and ask.direct and not _holds_back(command):
             text = "say it in a channel where others see it; here the bot only answers questions"
@@ -101,6 +102,15 @@ class Clerk:
         if not answer.good:
             self._said.pop(_words(ask, command), None)
         return answer
+
+    async def _turned_away(self, problem: TurnedAway, command: Command) -> Answer:
+        """Refused and recorded; the record names nobody."""
+        because = UNKNOWN if isinstance(problem.__cause__, Stranger) else str(problem)
+        loop = asyncio.get_running_loop()
+        reply = await loop.run_in_executor(
+            self._acting, self._desk.turn_away, Door.SLACK, str(problem), because
+        )
+        return shown(reply, command)
 
     async def _submit(self, ask: Ask, actor: Actor, command: Command) -> Answer:
         request = Request(

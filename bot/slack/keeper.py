@@ -173,7 +173,9 @@ class Keeper:
         raise Said("channel_not_found", "no channel takes the card; set clusters.*.channel")
 
     async def _update(self, spot: Spot, story: Story) -> None:
+        """The first update follows the post at once: it brings the cause."""
         await self._tools.poster.update(spot, _priority(story.card), self._newest(story))
+        self._updated_at = _now()
 
     def _newest(self, story: Story, note: str = "") -> Callable[[], Awaitable[Content]]:
         """The card as it is when its turn to be sent comes."""
@@ -181,7 +183,6 @@ class Keeper:
         async def make() -> Content:
             now = await self._tools.read(self._run) or story
             self._shown = _face(now.card)
-            self._updated_at = _now()
             return blocks.card(now.card, note)
 
         return make

@@ -14,7 +14,7 @@ from bot.slack.web import Limited, Said, Unanswered, Unsent, Web
 
 log = logging.getLogger(__name__)
 
-Publish = Callable[[Mapping[str, frozenset[str]]], None]
+Publish = Callable[[Mapping[str, frozenset[str]], frozenset[str]], None]
 
 EVERY = 120.0
 """Seconds between two questions."""
@@ -25,7 +25,7 @@ class Memberships:
     """The newest members of each group."""
 
     def __init__(self, web: Web, team: str, groups: Iterable[str], publish: Publish) -> None:
-        """`publish` takes Slack subjects with their groups."""
+        """`publish` takes Slack subjects with their groups, and which groups are known."""
         self._web = web
         self._team = team
         self._publish = publish
@@ -45,7 +45,7 @@ class Memberships:
             for group in self._groups:
                 await self._ask(group)
             if self._members:
-                self._publish(self._by_person())
+                self._publish(self._by_person(), frozenset(self._members))
             with contextlib.suppress(asyncio.TimeoutError):
                 pause = AFTER_FAILURE if self._trouble else EVERY
                 await asyncio.wait_for(self._news.wait(), pause)
