@@ -89,6 +89,8 @@ def _run(options: "SandboxOptions", screen: "Screen", *, play: bool, once: bool)
             if once or not screen.is_terminal:
                 return code
         screen.say(_THREE_THINGS)
+        if left := round(box.playground.quiet_for()):
+            screen.say(f"slurmctld has just started: for {left} s the bot looks and does not act.")
         screen.say(f"In another shell:  export NODEWARDEN_SOCKET={box.places.socket}")
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()

@@ -24,7 +24,6 @@ class SlurmPlayground:
         self._testbed = testbed
         self._testbed.start()
         self._jobs: dict[str, TrainingJob] = {}
-        self._version = self._testbed.run("scontrol", "--version").strip()
 
     @staticmethod
     def missing() -> str:
@@ -34,7 +33,8 @@ class SlurmPlayground:
     @property
     def title(self) -> str:
         """What it is."""
-        return f"a real {self._version} with {len(self._testbed.nodes)} virtual nodes"
+        version = self._testbed.run("scontrol", "--version").strip()
+        return f"a real {version} with {len(self._testbed.nodes)} virtual nodes"
 
     @property
     def cluster(self) -> str:

@@ -17,6 +17,9 @@ import pytest
 
 from bot.sandbox.playground import SandboxError
 from bot.sandbox.sandbox import Sandbox, SandboxOptions
+from bot.testbed.commands import as_user
+from bot.testbed.interpreter import python_for
+from tests.testbed.fixture import fresh_folder
 
 ROOT = Path(__file__).parents[3]
 
@@ -120,3 +123,33 @@ def test_a_scene_that_cannot_be_played_is_named(tmp_path: Path) -> None:
     options = SandboxOptions(scene=str(tmp_path / "absent.yaml"), folder=tmp_path)
     with pytest.raises(SandboxError, match=r"absent\.yaml"):
         Sandbox(options).__enter__()
+
+
+def test_without_root_the_demo_says_so_in_one_line_and_is_played_on_the_simulation() -> None:
+    with fresh_folder() as place:
+        place.mkdir(mode=0o777)
+        place.chmod(0o777)
+        argv = ["-m", "bot.cli", "sandbox", "--demo"]
+        if os.geteuid() == 0:
+            argv = as_user("nobody", [*python_for("nobody"), *argv], {"TMPDIR": str(place)})
+        else:
+            argv = ["/usr/bin/env", f"TMPDIR={place}", sys.executable, *argv]
+        done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, check=False)
+        left = list(place.iterdir())
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second, third = done.stdout.splitlines()[:3]
+    assert first == (
+        "A simulated cluster is used, because the Slurm testbed needs root; run it as root."
+    )
+    assert second.startswith("Starting a cluster")
+    assert third.startswith("The bot runs on a simulated cluster of 12 nodes.")
+    assert left == []
+
+
+def test_time_that_jumps_in_the_simulation_does_not_stop_the_bot(lively: Sandbox) -> None:
+    for _ in range(3):
+        lively.playground.cluster_plugs["clock +1 min"]()
+    lively.playground.kill_slurmd("gpu-04")
+    assert lively.ask("run", "node-dropped", "gpu-04")["run"] == "run-1"
+    card = lively.slack.channel("#ops").expect("node-dropped gpu-04")
+    card.expect_update("did service.start gpu-04", within=30)
