@@ -23,6 +23,7 @@ from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
 from config.steady_clock import SteadyClock
 from runbooks.builtin import BUILTINS
+from runbooks.definition import Definition
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
 from runbooks.library_files import SHIPPED, load_library
@@ -118,6 +119,30 @@ def _rules(nodes: Callable[[], frozenset[NodeName]]) -> SiteRules:
     return SiteRules(hands_off=lambda _c, _n: "", pool=lambda _c, _n: nodes())
 
 
+class Warm(Engine):
+    """The product's engine, which has read the pinned texts before the bot was forked.
+
+    The texts are still taken from the artefacts; only to parse the same ones again in each of
+    thousands of processes would be most of the work.
+    """
+
+    def __init__(self, parts: Parts, known: Mapping[bytes, Definition]) -> None:
+        super().__init__(parts)
+        frames, artefacts = self._frames, parts.artefacts
+        read = frames._definition
+
+        def definition(artefact: str) -> Definition:
+            return known.get(artefacts.get(artefact)) or read(artefact)
+
+        frames._definition = definition  # type: ignore[assignment]
+
+
+def pinned(library: Library) -> Mapping[bytes, Definition]:
+    """Every runbook of the library as a run pins it: the stored bytes, and what they say."""
+    stored = [json.dumps(library.definition(name).to_json()) for name in library.names()]
+    return {text.encode(): Definition.from_json(json.loads(text)) for text in stored}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """Where a bot lives."""
@@ -125,6 +150,7 @@ class Ground:
     folder: Path
     socket: Path
     library: Library
+    known: Mapping[bytes, Definition]
     policy: SitePolicy
     nodes: frozenset[NodeName]
     """One pool: all of them."""
@@ -180,7 +206,7 @@ class Night:
             halt=HaltFile(ground.folder / "halt"),
             clock=self.clock,
         )
-        self.engine = Engine(self.parts)
+        self.engine = Warm(self.parts, ground.known)
         self.requests = Requests(self.parts)
 
     def ask(self, asked: Asked, key: str) -> RunId:

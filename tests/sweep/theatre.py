@@ -4,6 +4,7 @@ The world is served by a thread of the test process. A state is the world and th
 kill leaves them; it can be kept, compared and put back, so that each place is reached only once.
 """
 
+import gc
 import os
 import pickle
 import shutil
@@ -31,7 +32,7 @@ from audit_log.errors import StoreRefused
 from config.ids import RunId
 from runbooks.lint import Library
 from tests.sweep.mortal import Fate, Moment, Point, Sort, dies_at, stops_at
-from tests.sweep.night import WRONG_BY, Ground, Night, load_shipped
+from tests.sweep.night import WRONG_BY, Ground, Night, load_shipped, pinned
 from tests.sweep.scenarios import Scenario
 
 SETTLE = timedelta(minutes=10)
@@ -84,6 +85,7 @@ class Theatre:
         """`room` lies on a file system in memory where there is one."""
         self._room = room
         self._library = library
+        self._known = pinned(library)
         self._doomed: Point | None = None
         self._writes = 0
         self.stage = Stage(World(describe({"nodes": [{"names": "n1"}]}).state))
@@ -178,6 +180,7 @@ class Theatre:
             folder=self.folder,
             socket=self.server.path,
             library=self._library,
+            known=self._known,
             policy=scenario.policy,
             nodes=frozenset(self.stage.world.state.nodes),
         )
@@ -256,6 +259,7 @@ def _follow(pid: int, stops: Stops | None) -> int:
 def _be_bot(ground: Ground, play: Play, fate: Fate, report: int) -> None:
     """The forked process: never returns."""
     code = 1
+    gc.disable()  # it lives a moment, and a collection would copy every page of the warm process
     try:
         life = _live(ground, play, fate)
         with os.fdopen(report, "wb") as pipe:
@@ -301,5 +305,7 @@ def theatre() -> Iterator[Theatre]:
     where = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="nw-sweep-", dir=where) as room:
         opened = Theatre(Path(room), load_shipped())
+        gc.collect()
+        gc.freeze()
         with opened.server:
             yield opened
