@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 POLL = timedelta(seconds=5)
 """Between two looks while something is in the way."""
 LONGEST_BLINDNESS = timedelta(minutes=10)
-"""Past the limit of an effect, so long a recovery waits for an answer before it asks a person."""
+"""So long a look waits for an answer before a person is asked; a recovery counts from the limit of
+the effect."""
 MOST_ATTEMPTS = 3
 """Attempts of one effect, each after a fresh look and after the one before is dead."""
 
@@ -79,7 +80,7 @@ class Acting:
             why = f"{action.spec.name} was under way when the bot stopped; it cannot be looked at"
             return self._finish(frame, place, action, record.attempt, Finished("unknown", why=why))
         call = replace(
-            self._frames.call(frame, place, record.attempt), intended_at=record.started_at
+            self._frames.call(frame, place, record.attempt), intended_at=record.intended_at
         )
         try:
             seen = action.look(call)
@@ -135,8 +136,7 @@ class Acting:
         try:
             seen = action.look(self._frames.call(frame, place, attempt))
         except Unreadable as problem:
-            why = f"no answer to believe: {problem}"
-            return self._later(frame, place, why, undoing=undoing)
+            return self._no_answer(frame, place, str(problem))
         except Refusal as problem:
             return self._refuse(frame, place, str(problem), undoing=undoing)
         if seen.standing is not Standing.NOT_SO:
@@ -269,6 +269,19 @@ class Acting:
         else:
             self._journal.refuse(frame.run.id, place, why, FailureKind.REFUSED.value)
         return None
+
+    def _no_answer(self, frame: Frame, place: Place, why: str) -> Later | None:
+        """Wait for an answer, but not for ever: then a person is told."""
+        now = self._parts.clock.now().wall
+        record = frame.run.steps.get(place.key)
+        since = record.blind_since if record is not None else None
+        if since is not None and now >= since + LONGEST_BLINDNESS:
+            text = f"{place.key}: no answer since {since:%H:%M} UTC: {why}"
+            self._journal.move(frame.run.id, Move.ESCALATE, text)
+            return None
+        until = now + POLL
+        self._journal.wait(frame.run, place, until, f"no answer to believe: {why}", blind=True)
+        return Later(at=until)
 
     def _later(self, frame: Frame, place: Place, why: str, *, undoing: bool) -> Later:
         until = self._parts.clock.now().wall + POLL

@@ -15,7 +15,7 @@ from config.ids import RunId
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.policy import Autonomy
-from runbooks.acting import Acting
+from runbooks.acting import LONGEST_BLINDNESS, Acting
 from runbooks.builtin import DIAGNOSE, TELL
 from runbooks.diagnosis import as_output, diagnose
 from runbooks.explain import effects
@@ -144,7 +144,7 @@ class Engine:
             return self._moves[type(move)](frame, move)
         except Unreadable as problem:
             # Whatever had to be looked at: a cluster that gives no answer is waited for, not a fault.
-            return self._look_again(frame, f"the cluster gives no answer: {problem}")
+            return self._no_answer(frame, f"the cluster gives no answer: {problem}")
 
     def _now(self) -> datetime:
         return self._parts.clock.now().wall
@@ -166,45 +166,43 @@ class Engine:
         if denied:
             self._journal.refuse(frame.run.id, place, denied, FailureKind.REFUSED.value)
             return None
-        overdue = self._overdue(frame, place)
-        if overdue:
-            self._journal.refuse(frame.run.id, place, overdue, FailureKind.PERMANENT.value)
-            return None
         return self._outcome_of_read(frame, place, self._frames.call(frame, place, 0))
 
     def _outcome_of_read(self, frame: Frame, place: Place, call: Call) -> Later | None:
         run = frame.run
         spec = frame.specs[str(place.step.do)]
+        blind = False
         try:
             outcome = self._parts.registry[spec.name].do(call)
         except Unreadable as problem:
-            outcome = Wait(until=self._now() + POLL, why=str(problem))
+            blind, outcome = True, Wait(until=self._now() + POLL, why=str(problem))
         except Refusal as problem:
             outcome = Failed(error=str(problem), kind=FailureKind.REFUSED)
+        if isinstance(outcome, Unknown):
+            # A look that cannot be read changed nothing: it is simply made again.
+            blind, outcome = True, Wait(until=self._now() + POLL, why=outcome.why)
         match outcome:
             case Done(output=output):
                 self._journal.read(run.id, place, f"{spec.name}@{spec.version}", output)
-            case Wait(until=until, why=why):
-                self._journal.wait(run, place, until, why)
-                return Later(at=until)
+            case Wait():
+                return self._wait_for(frame, place, outcome, blind=blind)
             case Failed(error=error, kind=kind):
                 self._journal.refuse(run.id, place, error, kind.value)
-            case Unknown(why=why):
-                # A look that cannot be read changed nothing: it is simply made again.
-                until = self._now() + POLL
-                self._journal.wait(run, place, until, why)
-                return Later(at=until)
         return None
 
-    def _overdue(self, frame: Frame, place: Place) -> str:
-        """Why a step that only looks has waited too long."""
+    def _wait_for(self, frame: Frame, place: Place, wait: Wait, *, blind: bool) -> Later | None:
+        """Look again later; a wait past its limit has failed, but never without a last look."""
         record = frame.run.steps.get(place.key)
-        limit = place.step.time_limit
-        if record is None or record.started_at is None or limit is None:
-            return ""
-        if self._now() - record.started_at < limit:
-            return ""
-        return f"not so within {int(limit.total_seconds())} s: {record.why}"
+        limit = place.step.time_limit or frame.specs[str(place.step.do)].time_limit
+        if blind and place.step.time_limit is None:
+            limit = max(limit, LONGEST_BLINDNESS)
+        began = record.started_at if record is not None else None
+        if began is not None and self._now() >= began + limit:
+            why = f"not so within {int(limit.total_seconds())} s: {wait.why}"
+            self._journal.refuse(frame.run.id, place, why, FailureKind.PERMANENT.value)
+            return None
+        self._journal.wait(frame.run, place, wait.until, wait.why)
+        return Later(at=wait.until)
 
     def _diagnose(self, frame: Frame, place: Place) -> None:
         """The built-in that compares facts with the pinned causes; pure, so it needs no look."""
@@ -236,7 +234,7 @@ class Engine:
                 self._frames.pinned(frame),
             )
         except Unreadable as problem:
-            return self._look_again(frame, f"the plan waits for an answer: {problem}")
+            return self._no_answer(frame, f"the plan waits for an answer: {problem}")
         except Refusal as problem:
             self._journal.move(run.id, Move.ESCALATE, f"no plan can be made: {problem}")
             return None
@@ -310,6 +308,16 @@ class Engine:
             return None
         return self._look_again(frame, held) if held else None
 
+    def _no_answer(self, frame: Frame, why: str) -> Later | None:
+        """Wait for an answer, but not for ever: then a person is told."""
+        run = frame.run
+        # Its wait was recorded once, with the time of the first look that was to follow.
+        waits = run.state is RunState.WAITING and run.due_at is not None
+        if waits and run.due_at and self._now() >= run.due_at + LONGEST_BLINDNESS:
+            self._journal.move(run.id, Move.ESCALATE, f"since {run.due_at:%H:%M} UTC {why}")
+            return None
+        return self._look_again(frame, why)
+
     def _look_again(self, frame: Frame, why: str) -> Later:
         """Wait for the world with one record for each new reason."""
         due = self._now() + POLL
@@ -336,7 +344,7 @@ class Engine:
             return Later(at=None)
         child = self._frames.run(move.child)
         if child is None or child.open:
-            return Later(at=None)
+            return Later(at=self._now() + POLL)  # its end makes this run due; here it was resumed
         output: JsonMap = {"run": child.id, "state": child.state.value, "why": child.why}
         if child.state is RunState.SUCCEEDED:
             self._journal.read(run.id, place, f"call {child.runbook}@{child.version}", output)

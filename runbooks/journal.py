@@ -97,12 +97,28 @@ class Journal:
         """A step is not needed."""
         self._step_event(run, EventKind.STEP_SKIPPED, place, {"key": place.key, "why": why[:500]})
 
-    def wait(self, run: Run, place: Place, until: datetime, why: str) -> None:
-        """Look again at `until`; the same wait again is not recorded (design 4: no unchanged polls)."""
+    def wait(
+        self, run: Run, place: Place, until: datetime, why: str, *, blind: bool = False
+    ) -> None:
+        """Look again at `until`; the same wait again is not recorded (design 4: no unchanged polls).
+
+        `blind`: because a look got no answer; how long that lasts is counted from the first.
+        """
         before = run.steps.get(place.key)
-        if before is not None and before.state is StepState.WAITING and before.why == why:
-            return
-        data: JsonMap = {"key": place.key, "until_us": microseconds(until), "why": why[:1000]}
+        undoing = run.state is RunState.UNDOING
+        waits = undoing or run.state is RunState.WAITING
+        if before is not None and waits and (undoing or before.state is StepState.WAITING):
+            if blind and before.blind_since is not None:
+                return
+            if before.why == why and blind == (before.blind_since is not None):
+                return
+        data: JsonMap = {
+            "key": place.key,
+            "until_us": microseconds(until),
+            "why": why[:1000],
+            "blind": blind,
+            "undoing": undoing,
+        }
         self._step_event(run.id, EventKind.STEP_WAITS, place, data)
 
     def _step_event(self, run: RunId, kind: EventKind, place: Place, data: JsonMap) -> None:

@@ -182,6 +182,10 @@ class RunProjector:
     def _jump(self, cursor: ProjectionCursor, record: Record) -> None:
         for (body,) in cursor.execute("SELECT body FROM runs WHERE open = 1 ORDER BY number", ()):
             _store(cursor, fold(decode(body), record))
+        # The hourly limit and the next try of a page count time, not what the wall clock says.
+        by = _data(record)["by_us"]
+        for table in ("effects", "pages"):
+            cursor.execute(f"UPDATE {table} SET at_us = at_us + ?", (by,))  # noqa: S608
 
 
 def _store(cursor: ProjectionCursor, run: Run) -> None:

@@ -51,6 +51,10 @@ class StepRecord:
     """FailureKind of a failed step."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    intended_at: datetime | None = None
+    """When the open intent was made."""
+    blind_since: datetime | None = None
+    """Since when looking at it has given no answer."""
     expires_at: datetime | None = None
     """Until then the effect of the open intent may still happen."""
     child: RunId | None = None

@@ -77,7 +77,18 @@ def _state(run: Run, record: Record) -> Run:
         stop_wanted=run.stop_wanted if kept else "",
         stop_reason=run.stop_reason if kept else "",
         turned_back=run.turned_back or state is RunState.UNDOING,
+        steps=_afresh(run, record) if move in {Move.RESUME, Move.RESOLVE} else run.steps,
     )
+
+
+def _afresh(run: Run, record: Record) -> dict[str, StepRecord]:
+    """A wait that a person interrupted has its whole time again."""
+    return {
+        key: replace(step, started_at=record.at, blind_since=None)
+        if step.state is StepState.WAITING
+        else replace(step, blind_since=None)
+        for key, step in run.steps.items()
+    }
 
 
 def _plan_made(run: Run, record: Record) -> Run:
@@ -128,7 +139,8 @@ def _step(run: Run, record: Record, step: StepRecord) -> Run:
     """Any news of a step also wakes a waiting run: no record of its own is needed for that."""
     state = next_state(run.state, Move.WAKE) if run.state is RunState.WAITING else run.state
     steps = {**run.steps, _data(record)["key"]: step}
-    return replace(run, state=state, steps=steps, due_at=record.at)
+    due = record.at if state.acts else run.due_at
+    return replace(run, state=state, steps=steps, due_at=due)
 
 
 def _until(run: Run, due: datetime | None) -> Run:
@@ -179,7 +191,10 @@ def _step_skipped(run: Run, record: Record) -> Run:
 def _step_waits(run: Run, record: Record) -> Run:
     data = _data(record)
     begun = _begun(run, record)
-    step = replace(begun, state=StepState.WAITING, why=data["why"])
+    blind = (begun.blind_since or record.at) if data.get("blind") else None
+    # What is to be taken back stays done until it is.
+    state = StepState.DONE if data.get("undoing") else StepState.WAITING
+    step = replace(begun, state=state, why=data["why"], blind_since=blind)
     return replace(
         _until(_step(run, record, step), from_microseconds(data["until_us"])), why=data["why"]
     )
@@ -197,6 +212,8 @@ def _step_intended(run: Run, record: Record) -> Run:
         looked=data["looked"],
         why="",
         kind="",
+        intended_at=record.at,
+        blind_since=None,
         expires_at=from_microseconds(data["expires_us"]),
         ended_at=None,
         undoing=data.get("undoing", False),
@@ -254,9 +271,11 @@ def _jump(run: Run, record: Record) -> Run:
         key: replace(
             step,
             started_at=step.started_at and step.started_at + shift,
+            intended_at=step.intended_at and step.intended_at + shift,
+            blind_since=step.blind_since and step.blind_since + shift,
             expires_at=step.expires_at and step.expires_at + shift,
         )
-        if step.ended_at is None
+        if step.ended_at is None or step.blind_since is not None
         else step
         for key, step in run.steps.items()
     }
