@@ -1,0 +1,1 @@
+"""The numbers of the README, measured: `python -m tests.bench`."""
