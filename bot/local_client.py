@@ -1,5 +1,6 @@
 """Talks to the running bot over its Unix socket. Called by the command line; standard library only."""
 
+import contextlib
 import json
 import socket
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.local_wire import Ask, encode_ask
+from bot.replies import ReplyKind
 
 CONNECT = 2.0
 """Seconds to be let in."""
@@ -25,7 +27,8 @@ def talk(path: Path, ask: Ask) -> Iterator[dict[str, Any]]:
     try:
         line.connect(str(path))
         line.settimeout(FIRST_ANSWER)
-        line.sendall(encode_ask(ask))
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            line.sendall(encode_ask(ask))  # one that is turned away has its answer already
     except OSError as problem:
         line.close()
         raise BotAway(
@@ -34,17 +37,22 @@ def talk(path: Path, ask: Ask) -> Iterator[dict[str, Any]]:
         ) from problem
     with line, line.makefile("rb") as answers:
         try:
-            yield from _lines(answers, line)
+            yield from _lines(answers, line, ask)
         except OSError as problem:
-            raise BotAway(f"the bot at {path} stopped answering: {problem}") from problem
+            raise BotAway(
+                f"the bot at {path} stopped answering: {problem}; "
+                "whether it was done shows in `status`, and in the bot's log"
+            ) from problem
 
 
-def _lines(answers: Any, line: socket.socket) -> Iterator[dict[str, Any]]:
-    first = True
-    for text in answers:
-        if first:
-            line.settimeout(None)  # a run may rest for hours before its next card
-            first = False
-        yield json.loads(text)
-    if first:
+def _lines(answers: Any, line: socket.socket, ask: Ask) -> Iterator[dict[str, Any]]:
+    text = answers.readline()
+    if not text:
         raise OSError("it closed the connection without an answer")
+    first: dict[str, Any] = json.loads(text)
+    yield first
+    if not ask.follow or first["reply"]["kind"] != ReplyKind.STARTED:
+        return  # nothing more is meant to come
+    line.settimeout(None)  # a run may rest for hours before its next card
+    for text in answers:
+        yield json.loads(text)

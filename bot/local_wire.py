@@ -14,6 +14,11 @@ from runbooks.explain import Card
 LONGEST_REQUEST = 64 * 1024
 """Bytes of one request line."""
 
+_EXPECTED = (
+    'nothing was done: expected one line {"words": ["status"], "key": "…", "follow": false}, '
+    "as `nodewarden` sends it"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
@@ -40,15 +45,15 @@ def decode_ask(line: bytes) -> Ask:
     """The request in a line. Raises NotUnderstood."""
     try:
         plain = json.loads(line)
-    except ValueError as problem:
-        raise NotUnderstood("the request is not JSON") from problem
+    except (ValueError, RecursionError) as problem:
+        raise NotUnderstood(f"the request is not JSON; {_EXPECTED}") from problem
     if not isinstance(plain, dict):
-        raise NotUnderstood("the request is not an object")
+        raise NotUnderstood(f"the request is not an object; {_EXPECTED}")
     words, key, follow = plain.get("words"), plain.get("key"), plain.get("follow")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise NotUnderstood("words must be a list of texts")
+        raise NotUnderstood(f"words must be a list of texts; {_EXPECTED}")
     if not isinstance(key, str) or len(key) > 100 or not isinstance(follow, bool):
-        raise NotUnderstood("key must be a short text and follow a truth value")
+        raise NotUnderstood(f"key must be a short text and follow a truth value; {_EXPECTED}")
     return Ask(words=tuple(words), key=key, follow=follow)
 
 

@@ -47,7 +47,9 @@ class Misread(Exception):
 def parse(text: str) -> Command:
     """The command in plain text. Raises Misread."""
     if len(text) > LONGEST:
-        raise Misread(f"that is {len(text)} characters; a command has at most {LONGEST}")
+        raise Misread(
+            f"that is {len(text)} characters; a command has at most {LONGEST}: say it shorter"
+        )
     plain = straighten(text)
     try:
         words = shlex.split(plain)
@@ -58,8 +60,10 @@ def parse(text: str) -> Command:
 
 def parse_words(words: Sequence[str]) -> Command:
     """The command in words that a shell has parted already. Raises Misread."""
-    if sum(len(word) for word in words) > LONGEST:
-        raise Misread(f"a command has at most {LONGEST} characters")
+    size = sum(len(word) for word in words)
+    if size > LONGEST:
+        raise Misread(f"that is {size} characters; a command has at most {LONGEST}: say it shorter")
+    words = [_whole(word) for word in words]
     if not words:
         return Command(verb=Verb.HELP, text="help")
     return _command(VERBS[_verb(words[0])], list(words[1:]), shlex.join(words))
@@ -85,6 +89,16 @@ def from_slack(text: str) -> str:
         end = match.end()
     out.append(_entities(text[end:]))
     return "".join(out)
+
+
+def _whole(word: str) -> str:
+    """Bytes that are not UTF-8 written out: Python carries them as halves of a character, which
+    nothing further down can store or send.
+    """
+    try:
+        return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # such a half that stands for no byte: JSON can hold it
+        return word.encode("utf-8", "backslashreplace").decode()
 
 
 def _token(body: str) -> str:

@@ -28,6 +28,7 @@ _RANGES = r"\[\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*\]"
 _ITEM = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9._-]|{_RANGES})*", re.ASCII)
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
 _SHOWN = 40
+_SHAPE = "names are written gpu-001, gpu-[01-04,07] or gpu-001,gpu-007"
 
 
 class NodeNameError(ValueError):
@@ -90,7 +91,9 @@ def expand_unchecked(expression: str) -> NodeSet:
     """Like `expand`, before any inventory is known (scopes in a configuration file)."""
     text = expression.strip(" ")
     if not text:
-        raise NodeNameError("no node named: an empty node set is never taken to mean all nodes")
+        raise NodeNameError(
+            f"no node named: an empty node set is never taken to mean all nodes; {_SHAPE}"
+        )
     items = _split(text)
     for item in items:
         if not _ITEM.fullmatch(item):
@@ -98,7 +101,8 @@ def expand_unchecked(expression: str) -> NodeSet:
     size = sum(_size(item) for item in items)
     if size > LARGEST_SET:
         raise NodeNameError(
-            f"{_shown(text)} would name {size:,} nodes; at most {LARGEST_SET:,} are accepted"
+            f"{_shown(text)} would name {size:,} nodes; at most {LARGEST_SET:,} are accepted: "
+            "name fewer"
         )
     return NodeSet.of(_ClusterShellSet(",".join(items), resolver=RESOLVER_NOGROUP))
 
@@ -122,7 +126,10 @@ def _size(item: str) -> int:
             low, _, high = part.partition("-")
             span = int(high or low) - int(low) + 1
             if span < 1:
-                raise NodeNameError(f"{_shown(item)}: the range {part} runs backwards")
+                raise NodeNameError(
+                    f"{_shown(item)}: the range {part} runs backwards: "
+                    "the lower number stands first"
+                )
             count += span
         size *= count
     return size
@@ -137,13 +144,15 @@ def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
 def _why_not(item: str) -> str:
     """The first character that is wrong, named so that an invisible one is seen."""
     if not item:
-        return "a name is empty"
+        return f"a name is empty; {_SHAPE}"
     for position, character in enumerate(item):
         if not re.fullmatch(r"[A-Za-z0-9._\[\],-]", character, re.ASCII):
-            return f"{_named(character)} at position {position + 1} cannot be in a node name"
+            return (
+                f"{_named(character)} at position {position + 1} cannot be in a node name; {_SHAPE}"
+            )
     if item[0] in "-._[,":
-        return f"a name cannot begin with {item[0]!r}"
-    return "ranges are written gpu-[01-04,07]"
+        return f"a name cannot begin with {item[0]!r}; {_SHAPE}"
+    return f"ranges are not like that; {_SHAPE}"
 
 
 def _named(character: str) -> str:

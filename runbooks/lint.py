@@ -4,6 +4,7 @@ Called by `runbooks.library_files`, which reads the folder, for the doors, the s
 the tests of the shipped library.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,10 +40,20 @@ class Library:
         """
         newest = self.newest
         if name not in newest:
-            raise KeyError(f"there is no runbook {name!r}; there is: {', '.join(self.names())}")
+            near = difflib.get_close_matches(name, self.names(), n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            known = ", ".join(self.names())
+            raise KeyError(f"there is no runbook {name!r}{meant} (there are {known})")
         asked = Place(shelf="library", name=name, version=version or newest[name].version)
         if asked.path not in self.released or asked not in self.runbooks:
-            raise KeyError(f"{name} has no released version {asked.version}")
+            versions = [
+                str(place.version)
+                for place in sorted(self.runbooks)
+                if place.name == name and place.path in self.released
+            ]
+            raise KeyError(
+                f"{name} has no released version {asked.version}; it has {', '.join(versions)}"
+            )
         return pin(self.runbooks[asked], newest, self.newest_causes, self.registry)
 
     @property

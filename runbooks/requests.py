@@ -65,8 +65,7 @@ class Requests:
         try:
             return self._parts.library.definition(name, version)
         except KeyError as problem:
-            known = ", ".join(self._parts.library.names())
-            raise CannotDo(f"{problem.args[0]}; there are {known}") from problem
+            raise CannotDo(str(problem.args[0])) from problem
 
     def run(self, asked: RunRequest) -> tuple[RunId, bool]:
         """Start a run; its id, and whether it is new. One commit, no look at the cluster."""
@@ -269,7 +268,9 @@ class Requests:
 
         def decide(transaction: Transaction) -> None:
             if not transaction.query("SELECT 1 FROM latches WHERE name = ?", (limit,)):
-                raise CannotDo(f"the limit {limit} is not latched")
+                raise CannotDo(
+                    f"the limit {limit} is not latched; `list limits` shows those that are"
+                )
             data = {"limit": limit, "why": reason[:500]}
             transaction.append(Event(kind=EventKind.LIMIT_CLEARED, actor=actor, data=data))
 

@@ -82,7 +82,9 @@ def settle(runbook: Runbook, given: JsonMap) -> JsonMap:
 def _settled(parameter: Parameter, given: JsonMap) -> tuple[Json, str]:
     value = given.get(parameter.name)
     if value is None:
-        return parameter.default, "is missing" if parameter.required else ""
+        return parameter.default, (
+            f"is missing; write {parameter.name}=…" if parameter.required else ""
+        )
     return value, misfit(parameter.type, value)
 
 

@@ -1,0 +1,1 @@
+"""Bad input and faults, through the doors that people use."""

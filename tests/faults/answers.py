@@ -1,0 +1,51 @@
+"""Every answer to bad input as it was read in review: `golden/answers.txt`.
+
+A test says what it was told under a name; `NODEWARDEN_WRITE_GOLDENS=1` puts it into the file.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+PATH = Path(__file__).parent / "golden" / "answers.txt"
+HEAD = (
+    "What the bot answers to bad input and in faults, by test. Each says what, where and what to do\n"
+    "next. Written by NODEWARDEN_WRITE_GOLDENS=1 pytest tests/faults.\n"
+)
+_CHANGING = (
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"), "<time>"),
+    (re.compile(r"\b\d\d:\d\d(:\d\d)? UTC"), "<time> UTC"),
+    (re.compile(r"\bpid \d+"), "pid <pid>"),
+    (re.compile(r"\b[0-9a-f]{16,64}\b"), "<digest>"),
+    (re.compile(r"<folder>[^\s:;,)]*/tmp[^\s/]*"), "<folder>"),
+)
+
+
+def plainly(text: str, folders: Mapping[str, str] | None = None) -> str:
+    """Without what differs from run to run."""
+    for folder, word in (folders or {}).items():
+        text = text.replace(folder, word)
+    for pattern, word in _CHANGING:
+        text = pattern.sub(word, text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def golden() -> dict[str, str]:
+    """What the file holds, by name."""
+    if not PATH.exists():
+        return {}
+    parts = re.split(r"(?m)^## (.*)\n", PATH.read_text("utf-8"))
+    return {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def told(name: str, text: str, folders: Mapping[str, str] | None = None) -> None:
+    """This is what was answered; fails when it is not what was read in review."""
+    now = plainly(text, folders)
+    known = golden()
+    if os.environ.get("NODEWARDEN_WRITE_GOLDENS"):
+        parts = {**known, name: now}
+        body = "".join(f"\n## {key}\n{parts[key]}\n" for key in sorted(parts))
+        PATH.write_text(HEAD + body, "utf-8")
+        return
+    assert now == known.get(name), f"{name}: read it, then write the golden file again"
