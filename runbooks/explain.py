@@ -143,7 +143,8 @@ def _jobs(run: Run, facts: JsonMap, plan: Plan) -> str:
     first = max(jobs, key=lambda job: int(str(job.get("gpus") or 0)))
     more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
     dies = _clock(facts.get("dies_at_earliest"))
-    dying = f"would have died {dies}" if _repaired(run) else f"dies {dies} if nobody acts"
+    latest = _clock(facts.get("dies_at_latest")) or dies
+    dying = f"would have died by {latest}" if _repaired(run) else f"dies {dies} if nobody acts"
     name = cut(str(first.get("name", "")), 20)
     whose = f"{first.get('user')}, {first.get('gpus')} GPUs"
     return f"Job {first.get('id')} {name} ({whose}){more}{f'; {dying}' if dies else ''}"
