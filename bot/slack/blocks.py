@@ -100,17 +100,17 @@ def card(shown: Card, note: str = "") -> Content:
     revision = shown.revision
     foot = [f"{shown.run} · revision {revision} · details in its thread"]
     blocks = [
-        _header(shown.title, revision),
+        _header(_title(shown), revision),
         *_sections(shown.lines, revision),
         _context(f"foot.{revision}", " · ".join([*foot, escaped(note)] if note else foot)),
         *_actions(shown.buttons, revision),
     ]
-    return Content(text=_told([shown.text or shown.title]), blocks=tuple(blocks))
+    return Content(text=_told([shown.text.strip() or _title(shown)]), blocks=tuple(blocks))
 
 
 def ring(shown: Card, mention: str) -> Content:
     """A new message that rings phones; `mention` is made of ids and stays as it is."""
-    first = f"{mention} {escaped(shown.title, MOST_HEADER)}".strip()
+    first = f"{mention} {escaped(_title(shown), MOST_HEADER)}".strip()
     lines = [*shown.lines[:2], *shown.lines[2:][-1:]]
     text = f"{first}: {escaped(' · '.join(lines), MOST_TEXT - MOST_SECTION // 2)}"
     blocks = (_mrkdwn(f"ring.{shown.revision}", first), *_sections(lines, shown.revision))
@@ -161,6 +161,11 @@ def reason_form(command: str, channel: str) -> Block:
             },
         ],
     }
+
+
+def _title(shown: Card) -> str:
+    """Slack refuses an empty header."""
+    return shown.title.strip() or shown.run
 
 
 def _header(title: str, revision: int) -> Block:

@@ -40,7 +40,7 @@ SCOPES = frozenset(
     "app_mentions:read channels:history channels:read chat:write commands im:history users:read"
     " usergroups:read".split()
 )
-"""What the app needs (docs/operations)."""
+"""What the app needs."""
 PACE = Pace()
 WATCH = Watch()
 AUTH_PAUSE = 2.0

@@ -80,6 +80,7 @@ class Keeper:
         self._known: set[str] = set()
         self._closed: set[str] = set()
         self._reposts = 0
+        self._lost = False
         self._pause = tools.pace.first_pause
 
     def wake(self) -> None:
@@ -124,6 +125,9 @@ class Keeper:
 
     async def _show(self, story: Story) -> float | None:
         """Send what is not shown yet; seconds until more may be sent, None when all is shown."""
+        if self._unwanted(story):
+            await self._done(story)
+            return None
         if self._spot is None:
             await self._post_card(story)
         rest = self._rest(story)
@@ -136,9 +140,19 @@ class Keeper:
             return rest
         if more:
             return 0.0
+        await self._done(story)
+        return None
+
+    async def _done(self, story: Story) -> None:
+        """All is shown; the last state is never looked at again."""
         if story.card.state.final and FINAL_SHOWN not in self._known:
             await self._tell_ledger([FINAL_SHOWN])
-        return None
+
+    def _unwanted(self, story: Story) -> bool:
+        """Whether people deleted the card again and again, and nobody is needed now."""
+        if self._lost and story.ring and story.ring not in self._known:
+            self._lost, self._spot = False, None
+        return self._lost
 
     def _rest(self, story: Story) -> float | None:
         """Seconds until the card may be updated; None when it shows this state already."""
@@ -246,18 +260,23 @@ class Keeper:
         self._shown = None
         self.trouble = f"{self._run}: {problem}"
         if isinstance(problem, Said) and self._spot is not None:
-            gone = problem.course is Course.AGAIN and self._reposts < MOST_REPOSTS
-            if gone or problem.course is Course.ELSEWHERE:
-                self._reposts += 1
-                if not gone:
-                    self._closed.add(self._spot.channel)
-                self._spot = None
-                return 0.0
+            if problem.course is Course.AGAIN:
+                self._lost = self._reposts >= MOST_REPOSTS
+                return self._leave(self._spot if self._lost else None)
+            if problem.course is Course.ELSEWHERE:
+                self._closed.add(self._spot.channel)
+                return self._leave(None)
         pause, longest = self._pause, self._tools.pace.longest_pause
         if isinstance(problem, Said) and problem.course in {Course.STOP, Course.GIVE_UP}:
             pause = longest
         self._pause = min(longest, self._pause * 2)
         return pause
+
+    def _leave(self, spot: Spot | None) -> float:
+        """The message is of no use any more: go on at once, with a new one where `spot` is None."""
+        self._reposts += 1
+        self._spot = spot
+        return 0.0
 
 
 def _face(card: Card) -> Card:

@@ -175,7 +175,7 @@ class Listeners:
         await ack(options=[])
 
     async def on_shortcut(self, ack: Ack) -> None:
-        """There are no shortcuts yet the app may define some."""
+        """None is ours; the app's settings may still define one."""
         await ack()
 
     # -- events -------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """What the Slack door takes as a command, from whom and where, and what it says otherwise."""
 
 import re
+import threading
 
 import pytest
 
 from audit_log.records import EventKind
+from bot.desk import Request
+from bot.replies import Reply
+from bot.slack import listeners
 from bot.standin.server import SlackStandIn
 from tests.bot.slack.conftest import Site
 
@@ -189,3 +193,21 @@ def test_roles_come_through_user_groups_as_slack_tells_them(
     cold.until(lambda: "oncall" not in roles(cold, "vic"))
     assert "oncall" in answer(slack, "vic", "drain gpu-067 x")
     assert cold.runs() == ["run-1"]
+
+
+def test_a_slow_commit_is_acknowledged_in_time_and_answered_afterwards(
+    slack: SlackStandIn, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "ACK_PATIENCE", 0.1)
+    submit, disk = site.bot.desk.submit, threading.Event()
+
+    def slowly(request: Request) -> Reply:
+        assert disk.wait(10)
+        return submit(request)
+
+    monkeypatch.setattr(site.bot.desk, "submit", slowly)
+    command = slack.person("ann").command("#ops", "/ops drain gpu-068 x")
+    assert "not recorded yet" in command.ack().payload["text"]
+    disk.set()
+    command.expect_ephemeral("run-1 started")
+    assert site.runs() == ["run-1"]
