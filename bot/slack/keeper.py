@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from audit_log.errors import StoreError
 from bot.slack import blocks
 from bot.slack.blocks import Content
 from bot.slack.courses import Course
 from bot.slack.poster import Post, Poster
 from bot.slack.rates import Priority
 from bot.slack.stories import FINAL_SHOWN, Spot, Story
-from bot.slack.web import Said, Unanswered, Unsent
+from bot.slack.web import Limited, Said, Unanswered, Unsent
 from config.ids import RunId
 from runbooks.explain import Card
 from runbooks.machine import RunState
@@ -78,6 +79,9 @@ class Keeper:
         self._updated_at = 0.0
         self._doubtful: set[str] = set()
         self._known: set[str] = set()
+        self._recalled = False
+        self._recorded: Spot | None = None
+        self._unrecorded: list[str] = []
         self._closed: set[str] = set()
         self._reposts = 0
         self._lost = False
@@ -89,28 +93,37 @@ class Keeper:
 
     async def keep(self) -> None:
         """Go on until the final state is shown and Slack has confirmed it."""
-        first = True
         while True:
             self._news.clear()
+            rest, finished = await self._turn()
+            if finished:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), rest)
+
+    async def _turn(self) -> tuple[float | None, bool]:
+        """Show what is new: seconds until the next turn (None: at the next news), and whether the
+        last state is shown.
+        """
+        final = False
+        try:
             story = await self._tools.read(self._run)
             if story is None:
-                return
-            try:
-                if first:
-                    await self._recall(story)
-                    first = False
-                rest = await self._show(story)
-                self._pause, self.trouble = self._tools.pace.first_pause, ""
-            except (Said, Unsent, Unanswered) as problem:
-                rest = self._failed(problem)
-            if rest is None and story.card.state.final:
-                return
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._news.wait(), rest)
+                return None, True
+            final = story.card.state.final
+            if not self._recalled:
+                await self._recall(story)
+                self._recalled = True
+            await self._record()
+            rest = await self._show(story)
+        except (Said, Unsent, Unanswered, Limited, StoreError) as problem:
+            return self._failed(problem), False
+        self._pause, self.trouble = self._tools.pace.first_pause, ""
+        return rest, rest is None and final
 
     async def _recall(self, story: Story) -> None:
         """What was posted before this process began, also where it was not recorded any more."""
-        self._spot = story.spot
+        self._spot = self._recorded = story.spot
         self._known = set(story.told)
         if story.asked_at >= self._tools.opened_at:
             return
@@ -122,6 +135,15 @@ class Keeper:
             unrecorded = sorted(there - self._known - {CARD})
             if unrecorded:
                 await self._tell_ledger(unrecorded)
+
+    async def _record(self) -> None:
+        """What was posted and could not be recorded then: a full disk must not post it twice."""
+        if self._spot is not None and self._spot != self._recorded:
+            await self._tools.record_posted(self._run, self._spot)
+            self._recorded = self._spot
+        if self._unrecorded:
+            await self._tools.record_told(self._run, tuple(self._unrecorded))
+            self._unrecorded.clear()
 
     async def _show(self, story: Story) -> float | None:
         """Send what is not shown yet; seconds until more may be sent, None when all is shown."""
@@ -181,7 +203,7 @@ class Keeper:
                 self._closed.add(channel)
                 continue
             self._spot = spot
-            await self._tools.record_posted(self._run, spot)
+            await self._record()
             return spot
         self._closed.clear()
         raise Said("channel_not_found", "no channel takes the card; set clusters.*.channel")
@@ -252,10 +274,11 @@ class Keeper:
         )
 
     async def _tell_ledger(self, notes: Sequence[str]) -> None:
-        await self._tools.record_told(self._run, notes)
         self._known.update(notes)
+        self._unrecorded.extend(notes)
+        await self._record()
 
-    def _failed(self, problem: Said | Unsent | Unanswered) -> float:
+    def _failed(self, problem: Said | Unsent | Unanswered | Limited | StoreError) -> float:
         """What a failure means for this card; seconds until the next try."""
         self._shown = None
         self.trouble = f"{self._run}: {problem}"
@@ -267,6 +290,8 @@ class Keeper:
                 self._closed.add(self._spot.channel)
                 return self._leave(None)
         pause, longest = self._pause, self._tools.pace.longest_pause
+        if isinstance(problem, Limited):
+            return problem.seconds
         if isinstance(problem, Said) and problem.course in {Course.STOP, Course.GIVE_UP}:
             pause = longest
         self._pause = min(longest, self._pause * 2)

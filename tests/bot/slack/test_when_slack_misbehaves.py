@@ -2,8 +2,13 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from audit_log.errors import StoreFull
 from audit_log.records import EventKind
+from bot.slack.stories import Stories
 from bot.standin.server import SlackStandIn
 from bot.standin.vocabulary import Message
 from tests.bot.slack.conftest import PATIENT, Site
@@ -196,3 +201,41 @@ def test_revoked_tokens_stop_slack_and_not_the_runs(slack: SlackStandIn, site: S
     site.at_the_shell("ann", "drain gpu-067 y")
     site.until(lambda: site.state("run-1") == "succeeded", within=15)
     site.until(lambda: "token_revoked" in bad(site))
+
+
+def test_a_card_that_cannot_be_recorded_is_not_posted_twice(
+    slack: SlackStandIn, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = iter(range(6))
+    record = Stories._record
+
+    def full(self: Stories, *what: Any) -> None:
+        if next(refused, None) is not None:
+            raise StoreFull("no space left for the ledger")
+        record(self, *what)
+
+    monkeypatch.setattr(Stories, "_record", full)
+    drain(slack)
+    slack.channel("#ops").expect(FINISHED, within=15)
+    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)), within=15)
+    assert len(site.records(EventKind.CARD_POSTED)) == 1
+    assert len(cards(slack)) == 1
+    assert len([c for c in slack.calls("chat.postMessage") if "thread_ts" in c.arguments]) == 1
+
+
+def test_a_bot_that_died_between_post_and_record_finds_its_card_again(
+    slack: SlackStandIn, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as dying:
+        dying.setattr(Stories, "_record", lambda *_: (_ for _ in ()).throw(StoreFull("dead")))
+        drain(slack)
+        slack.channel("#ops").expect("run-1")
+        site.until(lambda: site.state("run-1") == "succeeded", within=15)
+        site.stop()
+    assert cards(slack)
+    site.start()
+    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)), within=15)
+    assert len(cards(slack)) == 1
+    assert FINISHED.search(cards(slack)[0].seen)
+    posts = [c for c in slack.calls("chat.postMessage") if "thread_ts" in c.arguments]
+    assert len({c.arguments["metadata"]["event_payload"]["note"] for c in posts}) == len(posts)
