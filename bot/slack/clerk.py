@@ -107,9 +107,12 @@ class Clerk:
         """Refused and recorded; the record names nobody."""
         because = UNKNOWN if isinstance(problem.__cause__, Stranger) else str(problem)
         loop = asyncio.get_running_loop()
-        reply = await loop.run_in_executor(
-            self._acting, self._desk.turn_away, Door.SLACK, str(problem), because
-        )
+        try:
+            reply = await loop.run_in_executor(
+                self._acting, self._desk.turn_away, Door.SLACK, str(problem), because
+            )
+        except StoreError:  # a full disk lets nobody in either
+            reply = refused(str(problem))
         return shown(reply, command)
 
     async def _submit(self, ask: Ask, actor: Actor, command: Command) -> Answer:
