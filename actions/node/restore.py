@@ -63,12 +63,11 @@ def _textless(node: NodeName, lost: WrittenReason) -> Failed:
     when = f"{lost.at:%Y-%m-%d %H:%M:%S} UTC"
     return Failed(
         error=(
-            f"in the same second {lost.by} gave {node} a Reason, and our write replaced it: the node "
-            f"is theirs. Accounting kept who, not what; slurmctld.log has the text at {when}, as "
-            f"'update_node: node {node} reason set to: ...'"
+            f"in the second of our write {lost.by} gave {node} a Reason, which ours replaced: the "
+            "node is theirs (accounting lost the text, slurmctld.log has it)"
         ),
         kind=FailureKind.PERMANENT,
-        restore=drain_command(node, f"drain of {lost.by} at {when}, its text is in slurmctld.log"),
+        restore=drain_command(node, f"drain of {lost.by} at {when}, text in slurmctld.log"),
     )
 
 

@@ -47,6 +47,16 @@ class NodeFaults(Core):
         self._gres(node, self.options.gpus)
         self.wait_for(lambda: "INVALID_REG" not in self.node_states(node), f"{node} to be valid")
 
+    def gpus_late(self, node: str, gpus: int = 7) -> None:
+        """slurmd registered before the driver was there; the node itself sees all GPUs by now.
+
+        A restart of slurmd ends it. Returns at INVALID_REG.
+        """
+        self.shrink_gres(node, gpus)
+        home = self.layout.node_folder(node)
+        write(home / "gres.conf", configuration.gres_conf(self.layout, self.options.gpus))
+        self.set_gpus_seen(node, self.options.gpus)
+
     def _gres(self, node: str, gpus: int) -> None:
         home = self.layout.node_folder(node)
         write(home / "gres.conf", configuration.gres_conf(self.layout, gpus))
