@@ -28,6 +28,8 @@ TICK = timedelta(seconds=5)
 """Longest time without looking at what is due (design 5: at least every 10 s)."""
 JUMP = timedelta(seconds=2)
 """A difference between the two clocks above this is a jump of the wall clock."""
+STUCK = timedelta(minutes=15)
+"""A run that holds its thread for so long is told to a person: its look or effect hangs."""
 THREADS = 8
 """Runs that are carried out at the same time; the others wait for milliseconds, not for each other's
 waits, because a waiting run holds no thread."""
@@ -55,6 +57,8 @@ class Worker:
         self._stopping = False
         self._busy: dict[RunId, Future[None]] = {}
         self._not_before: dict[RunId, datetime] = {}
+        self._since: dict[RunId, timedelta] = {}
+        """Since when, by the monotonic clock, a run has held or waited for a thread."""
         self._asked: set[RunId] = set()
         """Runs of which something was asked while they were carried out, on an older view of them."""
         self._guard = threading.Lock()
@@ -89,7 +93,8 @@ class Worker:
     def stop(self) -> None:
         """Finish what is under way, take nothing new; waiting runs continue after the next start."""
         self._stopping = True
-        self._scheduler.shutdown(wait=False)
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
         self._news.set()
         if self._loop.is_alive():
             self._loop.join()
@@ -110,9 +115,10 @@ class Worker:
         for duty in self._duties:
             self._guarded(duty)
         now = self._clock.now().wall
-        self._unfinished.watch(now)
-        for run in self._due(now):
-            self._start(run)
+        self._guarded(partial(self._unfinished.watch, now))
+        self._tell_of_stuck()
+        for run, due_us in self._due(now):
+            self._start(run, due_us)
 
     def _guarded(self, duty: Callable[[], None]) -> None:
         try:
@@ -131,40 +137,65 @@ class Worker:
                 self._not_before.clear()
         self._clock.follow()
 
-    def _due(self, now: datetime) -> tuple[RunId, ...]:
+    def _tell_of_stuck(self) -> None:
+        """Once for each run that has held a thread for longer than any look or effect may take."""
+        now = self._clock.now().monotonic
+        with self._guard:
+            stuck = [run for run, since in self._since.items() if now - since >= STUCK]
+            for run in stuck:
+                del self._since[run]
+        for run in stuck:
+            self._guarded(partial(self._unfinished.tell_stuck, run))
+
+    def _due(self, now: datetime) -> tuple[tuple[RunId, int], ...]:
         rows = self._parts.ledger.query(
-            "SELECT id FROM runs WHERE open = 1 AND due_us IS NOT NULL AND due_us <= ? "
+            "SELECT id, due_us FROM runs WHERE open = 1 AND due_us IS NOT NULL AND due_us <= ? "
             "ORDER BY due_us, number",
             (microseconds(now),),
         )
         with self._guard:
             return tuple(
-                RunId(row[0])
+                (RunId(row[0]), row[1])
                 for row in rows
                 if row[0] not in self._busy and self._not_before.get(RunId(row[0]), now) <= now
             )
 
-    def _start(self, run: RunId) -> None:
+    def _start(self, run: RunId, due_us: int) -> None:
         with self._guard:
             if self._stopping or run in self._busy:
                 return
             self._not_before.pop(run, None)
-            self._busy[run] = self._pool.submit(self._advance, run)
+            self._since[run] = self._clock.now().monotonic
+            self._busy[run] = self._pool.submit(self._advance, run, due_us)
 
-    def _advance(self, run: RunId) -> None:
+    def _advance(self, run: RunId, due_us: int) -> None:
         try:
-            later = self._engine.advance(run)
-            with self._guard:
-                if later.at is not None and run not in self._asked:
-                    self._not_before[run] = later.at
+            self._rest(run, self._engine.advance(run).at or self._idle(run, due_us))
         except Exception as problem:  # a fault of ours must stop this run, not the bot
             log.exception("%s could not go on", run)
             self._guarded(partial(self._unfinished.give_to_person, run, problem))
+            self._rest(run, self._clock.now().wall + TICK)
         finally:
             with self._guard:
                 self._busy.pop(run, None)
+                self._since.pop(run, None)
                 self._asked.discard(run)
             self._news.set()
+
+    def _rest(self, run: RunId, until: datetime | None) -> None:
+        """Not before then, unless something was asked of it meanwhile."""
+        with self._guard:
+            if until is not None and run not in self._asked:
+                self._not_before[run] = until
+
+    def _idle(self, run: RunId, due_us: int) -> datetime | None:
+        """One tick for a run that only news will move and that still is as due as it was: whatever
+        the reason is, the loop must not spin on it.
+        """
+        still = self._parts.ledger.query(
+            "SELECT 1 FROM runs WHERE id = ? AND open = 1 AND due_us = ?", (run, due_us)
+        )
+        return self._clock.now().wall + TICK if still else None
 
     def _pause(self) -> float:
         """Seconds until the next stored time, at most one tick."""
