@@ -341,8 +341,8 @@ def _page_tried(cursor: ProjectionCursor, record: Record) -> None:
     data = _data(record)
     state = "accepted" if record.event.kind is EventKind.PAGE_ACCEPTED else "not_sent"
     cursor.execute(
-        "UPDATE pages SET state = ?, tries = tries + 1, detail = ? WHERE key = ?",
-        (state, data["detail"], data["key"]),
+        "UPDATE pages SET state = ?, tries = tries + 1, detail = ? WHERE key = ? AND at_us = ?",
+        (state, data["detail"], data["key"], data["of_us"]),
     )
 
 
