@@ -23,6 +23,9 @@ from config.permissions import Decision, Denied, Permission, Role, Target
 WINDOW = timedelta(minutes=1)
 """How long equal refusals are counted before they are recorded again."""
 
+STRANGER = ActorId("stranger")
+"""Whoever is nobody in the configuration: the ledger has no id for them, and keeps no name."""
+
 MOST_OPEN = 1000
 """Different refusals counted at a time; the oldest is recorded to make room."""
 
@@ -88,8 +91,16 @@ class Gate:
         """The decision; a refusal is durable (or counted) when this returns."""
         decision = self.decide(question)
         if isinstance(decision, Denied):
-            self._denied(question, decision)
+            self._count(_key(question), _event(question, decision))
         return decision
+
+    def turn_away(self, door: Door, because: str) -> None:
+        """Somebody was not let in at all; recorded (or counted) like a refusal. `because` names nobody."""
+        data: dict[str, Json] = {"because": because, "door": door, "enough": [], "nodes": ""}
+        event = Event(
+            kind=EventKind.REQUEST_DENIED, actor=STRANGER, data={**data, "permission": ""}
+        )
+        self._count((STRANGER, door, because), event)
 
     def flush(self) -> None:
         """Record the counts whose minute is over."""
@@ -106,10 +117,9 @@ class Gate:
             self._open.clear()
         self._record(done)
 
-    def _denied(self, question: Question, decision: Denied) -> None:
+    def _count(self, key: tuple[str, ...], event: Event) -> None:
         """Count a repetition; record the first, and what had been counted before its minute ended."""
-        event, now = _event(question, decision), self._clock.now()
-        key = _key(question)
+        now = self._clock.now()
         done: list[_Repeats] = []
         with self._lock:
             held = self._open.get(key)

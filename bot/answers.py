@@ -173,7 +173,7 @@ class Answers:
         if found is None:
             near = difflib.get_close_matches(what, list(lists), n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise Misread(f"cannot list {what!r}{hint} Usage: {VERBS[Verb.LIST].usage}")
+            raise Misread(f"cannot list {what!r}{hint or '.'} Usage: {VERBS[Verb.LIST].usage}")
         rows = found("all" in command.flags)
         more = (f"… and {len(rows) - MOST_ROWS} more",) if len(rows) > MOST_ROWS else ()
         shown = rows[:MOST_ROWS] or [f"no {what}"]
@@ -329,7 +329,34 @@ class Answers:
 
     def _may_use(self, actor: Actor, spec: VerbSpec) -> bool:
         """Help lists only what this person may do somewhere (st2#2414)."""
-        return spec.permission is None or self._gate.anywhere(actor, spec.permission)
+        needed = self._needed(spec)
+        return not needed or any(self._gate.anywhere(actor, one) for one in needed)
+
+    def _needed(self, spec: VerbSpec) -> frozenset[Permission]:
+        """Permissions of which one is enough to use the verb somewhere; none: everybody may."""
+        library = self._parts.library
+        match spec.verb:
+            case Verb.RUN:
+                names = library.names()
+            case Verb.DRAIN:
+                names = ("drain-node",)
+            case Verb.RETURN:
+                names = ("return-node",)
+            case Verb.APPROVE | Verb.DENY:
+                names = library.names()  # a plan that only wants a go needs the runbook's own
+            case _:
+                names = ()
+        own = {library.definition(name).runbook.permission for name in names}
+        said = {spec.permission} if spec.permission is not None else set()
+        return frozenset(own | said | _BESIDE.get(spec.verb, frozenset()))
+
+
+_BESIDE = {
+    Verb.APPROVE: frozenset({Permission.BREAK_GLASS}),
+    Verb.HALT: frozenset({Permission.HALT_CLEAR}),
+    Verb.AUDIT: frozenset({Permission.AUDIT_MANAGE}),
+}
+"""What else lets somebody use a verb, by one of its options or words."""
 
 
 def _spec_named(word: str) -> VerbSpec:
@@ -337,7 +364,8 @@ def _spec_named(word: str) -> VerbSpec:
         return VERBS[Verb(word)]
     except ValueError as problem:
         near = difflib.get_close_matches(word, [verb.value for verb in Verb], n=3)
-        raise Misread(f"there is no verb {word!r}; near it: {', '.join(near)}") from problem
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; `help` shows what there is"
+        raise Misread(f"there is no verb {word!r}{hint}") from problem
 
 
 def _plain(value: Json) -> str:

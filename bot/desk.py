@@ -104,6 +104,11 @@ class Desk:
         except Misread as problem:
             return misread(str(problem))
 
+    def turn_away(self, door: Door, said: str, because: str) -> Reply:
+        """The answer to somebody whom a door does not let in: `said`; the record says `because`."""
+        self._gate.turn_away(door, because)
+        return Reply(kind=ReplyKind.DENIED, lines=(said,), data={"error": said})
+
     # -- runs ---------------------------------------------------------------------------------
 
     def _run(self, request: Request) -> Reply:
@@ -285,6 +290,9 @@ class Desk:
     def _audit(self, request: Request) -> Reply:
         """Questions go on to the answers; confirming a run after a restore changes something."""
         words = request.command.words
+        if words and words[0] == "anchor":
+            self._need(request, Permission.AUDIT_MANAGE, Target())
+            return self._answers.answer(request.actor, request.door, request.command)
         if not words or words[0] != "confirm":
             self._need(request, Permission.AUDIT_READ, Target())
             return self._answers.answer(request.actor, request.door, request.command)

@@ -8,9 +8,13 @@ import threading
 from collections.abc import Mapping
 
 from audit_log.people import People
+from bot.os_users import login_name
 from config.actors import Actor, ActorKind, Identity
 from config.ids import ActorId
 from config.people import Directory, PersonEntry
+
+UNKNOWN = "nobody in the configuration"
+"""How the ledger calls a stranger: it holds no names."""
 
 
 class Stranger(Exception):
@@ -25,6 +29,7 @@ class Identities:
         self._directory = directory
         self._people = people
         self._members: dict[str, frozenset[str]] = {}
+        self._told: frozenset[str] = frozenset()
         self._guard = threading.Lock()
         self._ids: dict[str, ActorId] = {}
         for entry in directory.everybody():
@@ -53,13 +58,11 @@ class Identities:
         return self.by_name(name) if name else None
 
     def by_slack_user(self, user: str) -> Actor | None:
-        """The person with this Slack user id, whatever the workspace."""
-        for entry in self._directory.everybody():
-            if any(
-                one.door == "slack" and one.subject.endswith(f"/{user}") for one in entry.identities
-            ):
-                return self._actor(entry)
-        return None
+        """The person with this user id in our workspace; ids of another one are other people's."""
+        entry = self._directory.by_identity(
+            Identity(door="slack", subject=f"{self._directory.team}/{user}")
+        )
+        return self._actor(entry) if entry else None
 
     def everybody(self) -> tuple[Actor, ...]:
         """All persons."""
@@ -70,29 +73,38 @@ class Identities:
         return self._names.get(actor) or (actor if actor == "engine" else self._people.name(actor))
 
     def os_user(self, actor: ActorId) -> str | None:
-        """The first OS user of a person, for grants that reach only own jobs."""
-        entry = self._directory.by_name(self._names.get(actor, ""))
-        names = sorted(one.subject for one in entry.identities if one.door == "os") if entry else []
-        return names[0] if names else None
+        """The OS user of a person by name, for grants that reach only own jobs: jobs have names."""
+        names = sorted(login_name(user) for user in self._subjects(actor, "os"))
+        return next((name for name in names if not name.isdecimal()), next(iter(names), None))
 
     def slack_user(self, actor: ActorId) -> str | None:
-        """The Slack user id of a person, for mentions."""
-        entry = self._directory.by_name(self._names.get(actor, ""))
-        ids = (
-            sorted(one.subject for one in entry.identities if one.door == "slack") if entry else []
-        )
-        return ids[0].rpartition("/")[2] if ids else None
+        """The Slack user id of a person in our workspace, for mentions."""
+        ids = (subject.partition("/") for subject in self._subjects(actor, "slack"))
+        return min((user for team, _, user in ids if team == self._directory.team), default=None)
 
-    def groups(self, members: Mapping[str, frozenset[str]]) -> None:
-        """The newest memberships: Slack subject to user groups."""
+    def _subjects(self, actor: ActorId, door: str) -> tuple[str, ...]:
+        entry = self._directory.by_name(self._names.get(actor, ""))
+        found = entry.identities if entry else frozenset[Identity]()
+        return tuple(sorted(one.subject for one in found if one.door == door))
+
+    def groups(self, members: Mapping[str, frozenset[str]], told: frozenset[str]) -> None:
+        """The newest memberships: Slack subject to user groups, and which groups Slack has told."""
         with self._guard:
             self._members = dict(members)
+            self._told = told
 
     @property
     def groups_known(self) -> bool:
         """Whether Slack has ever told who is in which group, since this process began."""
         with self._guard:
-            return bool(self._members)
+            return bool(self._told)
+
+    def untold_roles(self) -> frozenset[str]:
+        """Roles of groups whose members Slack has not told since this process began: anybody named
+        before may still hold them.
+        """
+        with self._guard:
+            return self._directory.group_roles(except_for=self._told)
 
     def _actor(self, entry: PersonEntry) -> Actor:
         with self._guard:

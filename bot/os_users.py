@@ -19,19 +19,26 @@ class Peer:
 def names_of(peer: Peer) -> tuple[str, ...]:
     """Names under which the configuration may know the user: by name, then by number.
 
-    Root that came through sudo counts as the user who logged in; the environment, which that user
-    could set, is not asked.
+    Whoever came through sudo or su, to root or to somebody else, counts as the user who logged in:
+    else one person could approve as two. The environment, which that user could set, is not asked.
     """
-    uid = peer.uid
-    if uid == 0:
-        login = _login_uid(peer.pid)
-        if login not in {None, 0, NO_LOGIN}:
-            uid = int(login or 0)
+    login = _login_uid(peer.pid)
+    uid = peer.uid if login is None or login in {0, NO_LOGIN} else login
     try:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:
         return (str(uid),)
     return (name, str(uid))
+
+
+def login_name(user: str) -> str:
+    """The name of a user that the configuration gives by number; the number where there is none."""
+    if not user.isdecimal():
+        return user
+    try:
+        return pwd.getpwuid(int(user)).pw_name
+    except (KeyError, OverflowError):
+        return user
 
 
 def _login_uid(pid: int) -> int | None:

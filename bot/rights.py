@@ -46,11 +46,6 @@ class StepRights:
                 name=self._identities.name(run.requested_by),
                 roles=frozenset(),
             )
-        held = (
-            then & now.roles if self._identities.groups_known else then & self._possible(now, then)
-        )
+        # A role that a group may still give is kept until Slack has told that group.
+        held = then & (now.roles | self._identities.untold_roles())
         return Actor(id=now.id, kind=now.kind, name=now.name, roles=held, shared=now.shared)
-
-    def _possible(self, now: Actor, then: frozenset[str]) -> frozenset[str]:
-        """While Slack has not told its groups, a role may still come from one: it is kept."""
-        return now.roles | then

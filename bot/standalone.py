@@ -17,18 +17,20 @@ from audit_log.errors import StoreError
 from audit_log.records import Event, EventKind
 from bot.cluster_checks import ClusterRefused
 from bot.desk import Request
-from bot.identities import Stranger
+from bot.identities import UNKNOWN, Stranger
 from bot.local_wire import card_json
 from bot.os_users import Peer, names_of
 from bot.phrases import Misread, parse_words
-from bot.replies import ReplyKind
+from bot.replies import ReplyKind, refused
 from bot.serve import ground
 from bot.slack.mention import SlackMentions
 from bot.terminal import plain
 from bot.wiring import Bot, open_bot
 from config.actors import Actor, Door, Identity
 from config.ids import RunId
+from config.json_values import Json
 from config.load import ConfigErrors, load
+from config.permissions import Permission
 from config.secret_store import SecretError
 from runbooks.machine import RunState
 from runbooks.problems import Problems
@@ -36,6 +38,8 @@ from runbooks.problems import Problems
 LONGEST = 900.0
 """Seconds after which a run is parked for the server."""
 LOOK = 0.1
+ADMIN = "admin"
+"""The shipped role that may work here: a site gives it to its people, it has no other name."""
 
 
 def run_standalone(paths: list[Path], words: tuple[str, ...], *, as_json: bool) -> int:
@@ -68,15 +72,22 @@ def _carry_out(bot: Bot, words: tuple[str, ...], *, as_json: bool) -> int:
     try:
         actor = _actor(bot)
         command = parse_words(words)
-    except (Stranger, Misread) as problem:
+    except Stranger as problem:
+        reply = bot.desk.turn_away(Door.STANDALONE, str(problem), UNKNOWN)
+        click.echo(plain(reply.lines[0]), err=True)
+        return reply.kind.exit_code
+    except Misread as problem:
         click.echo(plain(str(problem)), err=True)
         return 2
-    if "admin" not in actor.roles:
-        click.echo("--standalone is for admins: their account owns the data folder", err=True)
-        return 3
+    if ADMIN not in actor.roles:
+        click.echo(_denied(bot, actor), err=True)
+        return ReplyKind.DENIED.exit_code
     _tell(bot, actor, words)
     bot.start()
-    reply = bot.desk.submit(Request(actor=actor, door=Door.STANDALONE, command=command))
+    try:
+        reply = bot.desk.submit(Request(actor=actor, door=Door.STANDALONE, command=command))
+    except StoreError as problem:
+        reply = refused(f"it cannot be recorded, so nothing was done: {problem}")
     for text in reply.lines:
         click.echo(plain(text), err=reply.kind.exit_code != 0)
     if reply.kind is not ReplyKind.STARTED or reply.run is None:
@@ -92,6 +103,25 @@ def _actor(bot: Bot) -> Actor:
         except Stranger:
             continue
     raise Stranger(f"OS user {' / '.join(names)} is nobody in the configuration")
+
+
+def _denied(bot: Bot, actor: Actor) -> str:
+    """Record that this person may not work here, whatever their roles allow at the other doors."""
+    why = (
+        f"{Permission.BREAK_GLASS} by --standalone is not allowed: it is for admins, whose account "
+        f"owns the data folder; role {ADMIN} would be enough"
+    )
+    data: dict[str, Json] = {
+        "because": why,
+        "count": 1,
+        "door": Door.STANDALONE.value,
+        "enough": [ADMIN],
+        "nodes": "",
+        "permission": Permission.BREAK_GLASS.value,
+    }
+    event = Event(kind=EventKind.REQUEST_DENIED, actor=actor.id, data=data)
+    bot.parts.ledger.commit(lambda transaction: transaction.append(event))
+    return why
 
 
 def _tell(bot: Bot, actor: Actor, words: tuple[str, ...]) -> None:

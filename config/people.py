@@ -43,6 +43,8 @@ class Directory:
 
     def __init__(self, settings: Settings) -> None:
         """The directory of these settings."""
+        self.team = settings.slack.team if settings.slack is not None else ""
+        """The workspace in which Slack user ids mean people here."""
         self._people = {name: _person(name, entry) for name, entry in settings.people.items()}
         self._by_identity = {
             identity: person for person in self._people.values() for identity in person.identities
@@ -74,6 +76,12 @@ class Directory:
         groups = person.slack_groups | frozenset(member_of)
         through = (self._group_roles.get(group, frozenset()) for group in groups)
         return person.roles.union(*through)
+
+    def group_roles(self, *, except_for: Collection[str]) -> frozenset[str]:
+        """Roles that some user group gives, but for these groups."""
+        return frozenset[str]().union(
+            *(roles for group, roles in self._group_roles.items() if group not in except_for)
+        )
 
 
 def _person(name: str, entry: Person) -> PersonEntry:
