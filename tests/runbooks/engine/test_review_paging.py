@@ -1,5 +1,6 @@
 """No page is lost: not behind an older one of the same key, not behind a pager that is away."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,7 +19,7 @@ class Desk:
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.away = False
-        self.while_sending = lambda: None
+        self.while_sending: Callable[[], None] = lambda: None
 
     def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
         self.sent.append(page.summary)
