@@ -6,16 +6,13 @@ them; only `release` writes, and only the list of released files.
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from actions.catalogue import contracts
-from actions.contract import ActionSpec
 from bot.terminal import plain
-from runbooks.builtin import BUILTINS
 from runbooks.definition import Definition, pin
 from runbooks.diff import diff as compared
 from runbooks.library_files import (
@@ -71,7 +68,7 @@ def diff(old: Path, new: Path, as_json: bool) -> None:
     Ends as diff(1) does: 0 the same, 1 different, 2 one of them cannot be read.
     """
     try:
-        lines = compared(load_file(old, _registry()), load_file(new, _registry())).splitlines()
+        lines = compared(load_file(old, contracts()), load_file(new, contracts())).splitlines()
     except Problems as problem:
         _say_problems(problem, as_json=as_json)
         sys.exit(2)
@@ -97,7 +94,7 @@ def release(path: Path, as_json: bool) -> None:
         )
     name = path.absolute().relative_to(root).as_posix()
     try:
-        release_file(root, name, _with_shipped(root), _registry())
+        release_file(root, name, _with_shipped(root), contracts())
     except Problems as problem:
         _say_problems(problem, as_json=as_json)
         sys.exit(1)
@@ -135,20 +132,15 @@ def test(runbook_: str, description: Path, as_json: bool) -> None:
     sys.exit(1 if any(one.verb == "wrong" for one in told) else 0)
 
 
-def _registry() -> Mapping[str, ActionSpec]:
-    """The contracts that a bot of this version would hold the files against."""
-    return {**contracts(), **BUILTINS}
-
-
 def _problems(path: Path) -> tuple[Problem, ...]:
     """Of a library, or of one file: in its library where it lies in one, else by itself."""
     if path.is_dir():
-        return examined(_with_shipped(path), _registry())
+        return examined(_with_shipped(path), contracts())
     root = root_of(path)
     if root is None:
-        return file_problems(path, load_library([SHIPPED], _registry()))
+        return file_problems(path, load_library([SHIPPED], contracts()))
     name = path.absolute().relative_to(root).as_posix()
-    found = examined(_with_shipped(root), _registry())
+    found = examined(_with_shipped(root), contracts())
     return tuple(problem for problem in found if problem.source == name)
 
 
@@ -160,13 +152,13 @@ def _with_shipped(root: Path) -> list[Path]:
 def _definition(named: str) -> Definition:
     """What a run of it would go by. Raises Problems, KeyError."""
     path = Path(named)
-    library = load_library([SHIPPED], _registry())
+    library = load_library([SHIPPED], contracts())
     if place_of(f"library/{named}/v1.yaml") is not None and not path.exists():
         return library.definition(named)
-    read = load_file(path, _registry())
+    read = load_file(path, contracts())
     if not isinstance(read, Runbook):
         raise KeyError(f"{path} is a causes file: name the runbook that uses it")
-    return pin(read, library.newest, library.newest_causes, _registry())
+    return pin(read, library.newest, library.newest_causes, contracts())
 
 
 def _say_problems(problems: Problems, *, as_json: bool) -> None:
@@ -177,7 +169,8 @@ def _say_problems(problems: Problems, *, as_json: bool) -> None:
 
 
 def _refuse(why: str, *, as_json: bool) -> NoReturn:
-    click.echo(plain(why), err=True)
+    for text in why.splitlines():
+        click.echo(plain(text), err=True)
     if as_json:
         click.echo(json.dumps({"error": why}))
     sys.exit(1)

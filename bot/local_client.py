@@ -3,6 +3,7 @@
 import contextlib
 import json
 import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from bot.local_wire import Ask, encode_ask
 from bot.replies import ReplyKind
 
-CONNECT = 2.0
+CONNECT = 2
 """Seconds to be let in."""
 FIRST_ANSWER = 30.0
 """Seconds for the first answer; a bot that is stopped does not give one."""
@@ -23,7 +24,8 @@ class BotAway(Exception):
 def talk(path: Path, ask: Ask) -> Iterator[dict[str, Any]]:
     """Send one request; its answer and, when followed, the cards. Raises BotAway."""
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    line.settimeout(CONNECT)
+    # a time limit of Python's would make a crowd before the door look like no bot at all
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", CONNECT, 0))
     try:
         line.connect(str(path))
         line.settimeout(FIRST_ANSWER)

@@ -135,4 +135,4 @@ def _read(file: Path) -> tuple[str, str]:
     try:
         return content.decode("utf-8"), ""
     except UnicodeDecodeError as error:
-        return "", f"is not UTF-8 at byte {error.start}"
+        return "", f"is not UTF-8 at byte {error.start}: save it as UTF-8"

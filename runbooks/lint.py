@@ -141,6 +141,6 @@ def _cross_problems(library: Library, registry: Mapping[str, ActionSpec]) -> lis
     for place in places:
         before = Place(shelf=place.shelf, name=place.name, version=place.version - 1)
         if place.version > 1 and before not in places:
-            message = f"there is no {before.path}: versions are numbered without gaps"
+            message = f"there is no {before.path}: versions have no gaps, rename this one"
             found.append(Problem(place.path, 1, 1, "version", message))
     return found

@@ -96,7 +96,8 @@ def release(path: str, texts: Mapping[str, str], released: str) -> str:
         raise ReleaseRefused(f"{RELEASED} cannot be read: {problems[0]}")
     if path in digests:
         same = digests[path] == digest_of(texts[path])
-        raise ReleaseRefused(f"{path} is released already" if same else f"{path} {_edited(place)}")
+        done = "is released already; nothing to do"
+        raise ReleaseRefused(f"{path} {done if same else _edited(place)}")
     highest = max(
         (
             other.version

@@ -124,7 +124,8 @@ def suggestion(word: str, known: Collection[str]) -> str:
     """What may have been meant, and what there is."""
     close = difflib.get_close_matches(word, known, n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
-    return f"{meant or ';'} There is: {', '.join(sorted(known)) or 'nothing'}"
+    there_is = ", ".join(sorted(set(known))) or "nothing"
+    return f"{meant} There is: {there_is}" if meant else f"; there is: {there_is}"
 
 
 def shown(text: str) -> str:

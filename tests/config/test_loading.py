@@ -110,7 +110,7 @@ pages:
         "1.yaml:6:35: clusters.train.pools.h100.max_out: "
         "a number of nodes of at least 1, or a share from 1% to 100%",
         "1.yaml:7:14: clusters.train.pools.a100.nodes: 'gpu-[1-30000000]' would name "
-        "30,000,000 nodes; at most 20,000 are accepted",
+        "30,000,000 nodes; at most 20,000 are accepted: name fewer",
         "1.yaml:7:41: clusters.train.pools.a100.max_out: "
         "a number of nodes of at least 1, or a share from 1% to 100%",
         "1.yaml:8:5: clusters.train.protected: at least one node must be named, as gpu-[001-016]",

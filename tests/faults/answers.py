@@ -42,6 +42,8 @@ def golden() -> dict[str, str]:
 def told(name: str, text: str, folders: Mapping[str, str] | None = None) -> None:
     """This is what was answered; fails when it is not what was read in review."""
     now = plainly(text, folders)
+    assert now
+    assert "Traceback" not in now, now
     known = golden()
     if os.environ.get("NODEWARDEN_WRITE_GOLDENS"):
         parts = {**known, name: now}

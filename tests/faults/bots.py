@@ -13,11 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
 from actions.simulated.plugs import Plugs
 from actions.simulated.scenes import demo
 from actions.simulated.server import SimulationServer
 from actions.simulated.stage import Stage
 from actions.simulated.wire import Request
+from bot.cli import main
 from bot.local_client import talk
 from bot.local_wire import Ask
 from config.system_clock import SystemClock
@@ -100,9 +103,9 @@ class Yard:
     def _watch(self, moment: str, request: Request, pid: int) -> None:
         if pid == os.getpid():
             return
-        if moment == "before":
-            self.at_request(request, pid)
+        if moment == "after":
             return
+        self.at_request(request, pid)
         with self.news:
             self.asked.append((request.verb, pid))
             self.news.notify_all()
@@ -261,6 +264,13 @@ def command(*words: Word) -> Answer:
     argv: Sequence[Word] = [sys.executable, "-m", "bot.cli", *words]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, timeout=DEADLINE, check=False)
     return Answer(done.returncode, _text(done.stdout), _text(done.stderr))
+
+
+def here(*words: str) -> Answer:
+    """The same in this process, where nothing of the machine is asked: it is quicker."""
+    done = CliRunner().invoke(main, words)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Answer(done.exit_code, done.stdout, done.stderr)
 
 
 def _text(raw: bytes) -> str:
