@@ -117,13 +117,14 @@ VERBS: dict[Verb, VerbSpec] = {
         ),
         VerbSpec(
             verb=Verb.RESUME,
-            usage='resume RUN ["reason"] [--done | --not-done]',
+            usage='resume RUN ["reason"] [--done | --not-done] [--step STEP:ATTEMPT]',
             summary="Go on with a paused run, or say what happened where a person was needed.",
             example='resume run-12 --done "drained it by hand"',
             permission=Permission.RUN_CONTROL,
             changes=True,
             words=(1, 30),
             flags=frozenset({"done", "not-done"}),
+            options=frozenset({"step"}),
         ),
         VerbSpec(
             verb=Verb.APPROVE,

@@ -100,7 +100,7 @@ class Desk:
             return early.reply
         except (NodeNameError, CannotDo, ParameterError, IllegalTransition) as problem:
             self._record_refusal(request, str(problem))
-            return refused(str(problem))
+            return refused(*str(problem).splitlines())
         except Misread as problem:
             return misread(str(problem))
 
@@ -207,9 +207,11 @@ class Desk:
             raise Misread("say either --done or --not-done")
         said = "done" in flags if flags & {"done", "not-done"} else None
         self._need(request, Permission.RUN_CONTROL, self._target(run))
-        after = self._requests.resume(run.id, request.actor, request.command.rest(1), said)
+        about = request.command.options.get("step", "")
+        after = self._requests.resume(run.id, request.actor, request.command.rest(1), said, about)
         self._changed(run.id)
-        return done(f"{run.id} goes on", data={"run": run.id, "state": after.state.value})
+        data = {"run": run.id, "state": after.state.value}
+        return done(f"{run.id} goes on", data=data, run=run.id)
 
     def _approve(self, request: Request) -> Reply:
         run = self._known(request)
@@ -250,9 +252,10 @@ class Desk:
         plan = request.command.options.get("plan")
         reason = f"{request.actor.name}: {request.command.rest(1) or 'no reason given'}"
         hash_ = PlanHash(plan) if plan else None
-        self._requests.deny(run.id, hash_, request.actor, reason)
+        after = self._requests.deny(run.id, hash_, request.actor, reason)
         self._changed(run.id)
-        return done(f"{run.id} denied; nothing was done", run=run.id)
+        end = "nothing was done" if after.state.final else "it ends as its runbook says"
+        return done(f"{run.id} denied; {end}", run=run.id)
 
     # -- holding back -------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from runbooks.plan import Plan
 from runbooks.projection import decode, encode
 from runbooks.run import Run
 from runbooks.run_events import page_key
+from runbooks.stops import question
 
 
 class Cards:
@@ -42,7 +43,8 @@ class Cards:
             return None
         outputs = {key: self._frames.value(step.output) for key, step in run.steps.items()}
         told = self.told(self._frames.plan(run), outputs)
-        return card(run, replace(told, page=self._page(run_id)))
+        asked = question(run, self._parts.specs)
+        return card(run, replace(told, page=self._page(run_id), question=asked))
 
     def _page(self, run: RunId) -> str:
         """Accepted is not delivered, and not sent is said loudly (design 8)."""

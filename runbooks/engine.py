@@ -287,9 +287,22 @@ class Engine:
             return None
         plan = run.plan
         if plan is not None and self._now() >= plan.expires_at:
-            self._journal.move(run.id, Move.EXPIRE, "nobody approved it in time; nothing was done")
+            self._expire(frame)
             return None
         return Later(at=plan.expires_at if plan else None)
+
+    def _expire(self, frame: Frame) -> None:
+        """Nobody agreed in time; in the middle of a run that is a failure like others."""
+        run, why = frame.run, "nobody approved it in time"
+        how = frame.runbook.on_failure
+        if not run.acted:
+            self._journal.move(run.id, Move.EXPIRE, f"{why}; nothing was done")
+        elif how is OnFailure.STOP:
+            self._journal.move(run.id, Move.EXPIRE, f"{why}; what was done before stays")
+        elif how is OnFailure.UNDO and not past_return(frame):
+            self._journal.move(run.id, Move.UNDO, why)
+        else:
+            self._journal.move(run.id, Move.ESCALATE, why)
 
     def _pass(self, frame: Frame, move: PassApproval) -> None:
         plan = frame.run.plan

@@ -65,6 +65,8 @@ class Told:
     name: Callable[[ActorId], str]
     page: str = ""
     """What became of the page about this run, in a few words; empty where none was owed."""
+    question: str = ""
+    """What a person is asked (`runbooks.stops.question`); empty where it is only whether to go on."""
     now: datetime
 
 
@@ -78,7 +80,7 @@ def card(run: Run, told: Told) -> Card:
         title=f"{_icon(run.state)} {run.id} {run.runbook} {_where(run)}".rstrip(),
         lines=tuple(cut(line) for line in lines[:MOST_LINES]),
         steps=steps(run),
-        buttons=_buttons(run),
+        buttons=_buttons(run, told.question),
         rings=run.state
         in {RunState.AWAITING_APPROVAL, RunState.NEEDS_PERSON, RunState.FAILED, RunState.PAUSED},
     )
@@ -240,8 +242,9 @@ def _who_approves(run: Run) -> str:
     return f"{left} other {'person' if left == 1 else 'persons'}"
 
 
-def _buttons(run: Run) -> tuple[Button, ...]:
+def _buttons(run: Run, question: str) -> tuple[Button, ...]:
     """What can be clicked in this state; a finished card has no buttons."""
+    asked = f" --step {question}" if question else ""
     plan = f" --plan {run.plan.hash}" if run.plan else ""
     abort = Button(label="Abort", command=f"abort {run.id}", danger=True)
     match run.state:
@@ -253,8 +256,8 @@ def _buttons(run: Run) -> tuple[Button, ...]:
             )
         case RunState.NEEDS_PERSON:
             return (
-                Button(label="It is done", command=f"resume {run.id} --done clicked"),
-                Button(label="Try again", command=f"resume {run.id} --not-done clicked"),
+                Button(label="It is done", command=f"resume {run.id}{asked} --done clicked"),
+                Button(label="Try again", command=f"resume {run.id}{asked} --not-done clicked"),
                 abort,
             )
         case RunState.PAUSED:

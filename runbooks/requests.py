@@ -27,7 +27,7 @@ from runbooks.projection import load
 from runbooks.rails import PlanGate
 from runbooks.run import Run, StepRecord, StepState
 from runbooks.run_events import page_event, page_over
-from runbooks.stops import Asked, CannotDo, ask_to_stop, asked_event, in_question
+from runbooks.stops import Asked, CannotDo, ask_to_stop, asked_event, in_question, question
 
 __all__ = ["CannotDo", "Requests", "RunRequest"]
 
@@ -143,13 +143,18 @@ class Requests:
         return self._ledger.commit(decide, Urgency.ACK)
 
     def deny(self, run: RunId, plan: PlanHash | None, actor: Actor, reason: str) -> Run:
-        """Say no: the run ends, nothing was done."""
+        """Say no: the run ends."""
 
         def decide(transaction: Transaction) -> Run:
             now = self._awaiting(transaction, run, plan)
             data = {"hash": now.plan.hash if now.plan else "", "reason": reason[:500]}
             transaction.append(asked_event(EventKind.APPROVAL_DENIED, now, actor.id, data))
-            return self._move(transaction, now, Move.DENY, actor.id, f"denied: {reason}")
+            why = f"denied: {reason}"
+            if not now.acted:
+                return self._move(transaction, now, Move.DENY, actor.id, why)
+            # In the middle of a run, a no ends it like an abort: as the runbook says.
+            asked = Asked(actor=actor.id, reason=why, instance=self._ledger.instance)
+            return ask_to_stop(transaction, load(transaction, run), Move.WANT_ABORT, asked)
 
         return self._ledger.commit(decide, Urgency.ACK)
 
@@ -174,11 +179,22 @@ class Requests:
 
         return self._ledger.commit(decide, Urgency.ACK)
 
-    def resume(self, run: RunId, actor: Actor, reason: str, done: bool | None) -> Run:
-        """Go on with a paused run, or say what happened to the step that needs a person."""
+    def resume(
+        self, run: RunId, actor: Actor, reason: str, done: bool | None, about: str = ""
+    ) -> Run:
+        """Go on with a paused run, or say what happened to the step that needs a person.
+
+        `about`: the question that was answered, as a card named it; an old card decides no new one.
+        """
 
         def decide(transaction: Transaction) -> Run:
             now = self._load(transaction, run)
+            asks = question(now, self._parts.specs)
+            if about and about != asks:
+                raise CannotDo(
+                    f"{run} does not ask about {about} any more; see `status {run}` for what it "
+                    f"asks now{f' ({asks})' if asks else ''}"
+                )
             if now.state is RunState.PAUSED:
                 return self._move(transaction, now, Move.RESUME, actor.id, reason)
             if now.state is not RunState.NEEDS_PERSON:

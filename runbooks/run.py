@@ -146,6 +146,11 @@ class Run:
         return not self.state.final
 
     @property
+    def acted(self) -> bool:
+        """Whether it, or a run that it called, may have changed anything."""
+        return any(step.attempt or step.child for step in self.steps.values())
+
+    @property
     def intended(self) -> str | None:
         """Key of the step whose intent is open."""
         for key, step in self.steps.items():

@@ -82,8 +82,7 @@ def _has_to_be_ended(transaction: Transaction, run: Run) -> bool:
     """
     if run.intended is not None or any(_open_below(transaction, run.id)):
         return True
-    changed = any(step.attempt for step in run.steps.values())
-    return changed and run.state is not RunState.NEEDS_PERSON
+    return run.acted and run.state is not RunState.NEEDS_PERSON
 
 
 def _open_below(transaction: Transaction, run: RunId) -> Iterator[Run]:
@@ -107,6 +106,12 @@ def in_question(run: Run, specs: Mapping[str, ActionSpec]) -> str | None:
             if step.state is state and not (step.child and state is StepState.WAITING):
                 return key
     return None
+
+
+def question(run: Run, specs: Mapping[str, ActionSpec]) -> str:
+    """Name of the question that a person is asked now: the step and its attempt; empty for none."""
+    key = in_question(run, specs)
+    return f"{key}:{run.steps[key].attempt}" if key is not None else ""
 
 
 def state_event(run: Run, move: Move, asked: Asked) -> Event:

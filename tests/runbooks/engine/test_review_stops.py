@@ -14,6 +14,7 @@ from runbooks.machine import Move, RunState
 from runbooks.requests import CannotDo
 from runbooks.run import Run, StepState
 from tests.runbooks.engine.lamps import ANN, BOB, LIGHT, Bench
+from tests.runbooks.engine.test_review_agreement import loss
 
 ROW = """\
 runbook: row
@@ -310,3 +311,32 @@ def test_a_run_that_the_ledger_refuses_every_move_is_a_fault_that_is_told(
     with pytest.raises(RuntimeError, match="does not hold lab/node:l1"):
         bench.engine.advance(run)
     assert not bench.world.effects
+
+
+def test_a_no_in_the_middle_of_a_run_ends_it_as_its_runbook_says(bench: Bench) -> None:
+    run = bench.go(bench.ask("row", nodes=["l1"]))
+    assert run.state is RunState.AWAITING_APPROVAL
+    bench.requests.deny(run.id, None, BOB, "bob: not tonight")
+    run = bench.go(run.id)
+    assert run.state is RunState.UNDONE
+    assert not bench.world.owner
+    assert EventKind.APPROVAL_DENIED in bench.kinds(run.id)
+
+
+def test_a_plan_in_the_middle_of_a_run_that_nobody_approves_ends_it_as_its_runbook_says(
+    bench: Bench,
+) -> None:
+    run = bench.go(bench.ask("row", nodes=["l1"]))
+    bench.clock.forward(minutes=16)
+    run = bench.go(run.id)
+    assert run.state is RunState.UNDONE
+    assert not bench.world.owner
+
+
+def test_a_no_before_anything_was_done_ends_the_run_at_once(bench: Bench) -> None:
+    run = bench.go(bench.ask("row", nodes=["l1"]))
+    bench.requests.stop(run.id, Move.WANT_ABORT, ANN, "")
+    bench.go(run.id)
+    bench.world.jobs["l2"] = (loss(7),)
+    run = bench.go(bench.ask("row", nodes=["l2"]))
+    assert bench.requests.deny(run.id, None, BOB, "bob: no").state is RunState.CANCELLED
