@@ -25,7 +25,7 @@ from actions.contract import (
 )
 from actions.node import readings
 from actions.node.fitting import first
-from actions.node.restore import overwritten
+from actions.node.restore import UNCHECKED, overwritten
 from actions.node.settings import Hands
 from actions.ownership import MARK_KIND, UNKNOWN_BOOT, Holder, Holding, holding
 from actions.reasons import ReasonKind, classify, mark_text
@@ -50,6 +50,7 @@ _SPEC = ActionSpec(
         "reason": Field(type=ValueType.TEXT, help="Reason after the write"),
         "reason_before": Field(type=ValueType.TEXT, help="Reason that was replaced, if any"),
         "why": Field(type=ValueType.TEXT, help="the whole reason that was given"),
+        "unchecked": UNCHECKED,
     },
     takes_node_out=True,
     sets_mark=MARK_KIND,
@@ -128,10 +129,10 @@ class Drain:
             after = readings.fresh_node(call, self._hands)
         except (Unreadable, Refusal) as error:
             return Unknown(why=f"written, but not read back: {error}")
-        return _read_back(after, text) or (
-            overwritten(call, self._hands, before, after, text)
-            or Done(output=_output(before, after, call), mark_text=text)
-        )
+        taken = _read_back(after, text) or overwritten(call, self._hands, before, after, text)
+        if isinstance(taken, Failed):
+            return taken
+        return Done(output={**_output(before, after, call), "unchecked": taken}, mark_text=text)
 
 
 def _standing(node: Node, found: Holding) -> tuple[Standing, str]:

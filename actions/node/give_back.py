@@ -25,7 +25,7 @@ from actions.contract import (
 )
 from actions.node import readings
 from actions.node.gate import Return, failing_at_controller, failing_gates
-from actions.node.restore import overwritten
+from actions.node.restore import UNCHECKED, overwritten
 from actions.node.settings import Hands
 from actions.ownership import MARK_KIND, UNKNOWN_BOOT, holding
 from actions.remote_values import HostFacts
@@ -44,7 +44,10 @@ _SPEC = ActionSpec(
             required=False,
         ),
     },
-    output={"state": Field(type=ValueType.TEXT, help="state after the write")},
+    output={
+        "state": Field(type=ValueType.TEXT, help="state after the write"),
+        "unchecked": UNCHECKED,
+    },
     clears_mark=MARK_KIND,
 )
 
@@ -127,9 +130,10 @@ class GiveBack:
                 f"Reason '{after.reason[:200]}' by {after.reason_by or 'somebody'}: left so",
                 kind=FailureKind.PERMANENT,
             )
-        return overwritten(call, self._hands, before, after, "") or Done(
-            output={"state": after.state}
-        )
+        taken = overwritten(call, self._hands, before, after, "")
+        if isinstance(taken, Failed):
+            return taken
+        return Done(output={"state": after.state, "unchecked": taken})
 
 
 def _in_service(node: Node) -> bool:

@@ -5,7 +5,7 @@ Used by every verb of this area. Changes nothing; a part that may be missing is 
 
 from dataclasses import dataclass
 
-from actions.cluster import Job, Node, Snapshot
+from actions.cluster import Job, Node, Overview, Snapshot
 from actions.contract import Call, ClusterHands, Refusal, UnknownNode, Unreadable
 from actions.node.settings import Hands
 from actions.ownership import UNKNOWN_BOOT, Scene
@@ -41,7 +41,7 @@ def cluster_of(call: Call, hands: Hands) -> ClusterHands:
 
 def settled_snapshot(call: Call, hands: Hands) -> Snapshot:
     """A snapshot that may be acted on. Raises Unreadable shortly after a controller start."""
-    snapshot = cluster_of(call, hands).snapshot()
+    snapshot = call.seen.snapshot if call.seen else cluster_of(call, hands).snapshot()
     why = unsettled(call, hands, snapshot)
     if why:
         raise Unreadable(why)
@@ -58,16 +58,27 @@ def unsettled(call: Call, hands: Hands, snapshot: Snapshot) -> str:
 
 
 def fresh_node(call: Call, hands: Hands) -> Node:
-    """The node past any cache. Raises Unreadable, Refusal."""
+    """The node past any cache, or as it was seen for a whole plan. Raises Unreadable, Refusal."""
     node = target(call)
     try:
+        if call.seen:
+            return _seen_node(call.seen, node)
         return cluster_of(call, hands).fresh_node(node)
     except UnknownNode as error:
         raise Refusal(f"the controller of {call.cluster} knows no node {node}") from error
 
 
+def _seen_node(seen: Overview, node: NodeName) -> Node:
+    if node not in seen.snapshot.nodes:
+        raise UnknownNode(node)
+    return seen.snapshot.nodes[node]
+
+
 def fresh_jobs(call: Call, hands: Hands) -> Jobs:
     """Jobs on the node past any cache; a list that proves to be blind is said to be so."""
+    if call.seen:
+        blind = "; ".join(call.seen.snapshot.blind)
+        return Jobs(jobs=call.seen.jobs.get(target(call), ()) if not blind else (), blind=blind)
     try:
         return Jobs(jobs=cluster_of(call, hands).fresh_jobs(target(call)))
     except (Refusal, UnknownNode) as error:

@@ -8,34 +8,50 @@ only the last Reason, so this asks the accounting's history, where the site has 
 import shlex
 
 from actions.cluster import Node
-from actions.contract import Call, Failed, FailureKind, Unreadable, WrittenReason
+from actions.contract import (
+    Call,
+    Failed,
+    FailureKind,
+    Field,
+    Unreadable,
+    ValueType,
+    WrittenReason,
+)
+from actions.node.fitting import first
 from actions.node.settings import Hands
 from actions.reasons import ReasonKind, classify
 from config.clock import MICROSECOND
 from config.node_names import NodeName
 
+UNCHECKED = Field(
+    type=ValueType.TEXT,
+    help="why it is not known whether a Reason of the very moment of the write was replaced; or empty",
+    required=False,
+)
+"""Output of each verb that asks."""
 _SHOWN = 200
 
 
-def overwritten(call: Call, hands: Hands, before: Node, after: Node, ours: str) -> Failed | None:
-    """What was written between our last look and our write, as a failure; None if nothing was.
+def overwritten(call: Call, hands: Hands, before: Node, after: Node, ours: str) -> Failed | str:
+    """What was written between our last look and our write, as a failure; else why that could not be
+    found out, and the empty text if nothing was written.
 
     `before` was read right before the write, `after` right after it; `ours` is what was written.
     """
     history = hands.histories.get(call.cluster)
     if history is None or call.node is None:
-        return None
+        return "nothing tells which Reasons this node was given"
     # The accounting keeps whole seconds of the controller's clock, which may be behind ours.
     at = min(call.now, after.reason_at or call.now)
     try:
         written = history.written_since(call.node, at - at.microsecond * MICROSECOND)
-    except Unreadable:
-        return None
+    except Unreadable as error:
+        return first(str(error), _SHOWN)
     lost = [entry for entry in written if _foreign(entry, call) and entry.reason != before.reason]
     if lost and ours != lost[-1].reason:
         return _failure(call.node, lost[-1])
     merged = [entry for entry in written if _another_writes(entry, ours, after)]
-    return _textless(call.node, merged[-1]) if merged else None
+    return _textless(call.node, merged[-1]) if merged else ""
 
 
 def drain_command(node: NodeName, reason: str) -> str:

@@ -9,7 +9,7 @@ What accounting cannot tell (measured on 22.05.8):
   writer beside the last text: that somebody wrote is seen, what they wrote only slurmctld.log has.
 * A Reason that is edited without a state leaves no event at all.
 * Characters that are not ASCII arrive as `?`.
-* An event arrives up to two seconds after the write, so an answer is waited for.
+* An event arrives a second or two after the write, later under load, so it is waited for.
 """
 
 import re
@@ -24,9 +24,9 @@ from actions.slurm.tools import Runs, SlurmSettings, words_of_controller
 from config.clock import Clock
 from config.node_names import NodeName
 
-_LATE = timedelta(seconds=5)
+_LATE = timedelta(seconds=15)
 """An event that has not arrived by then will not be waited for."""
-_PAUSE = timedelta(milliseconds=300)
+_PAUSE = timedelta(milliseconds=500)
 _LIMIT = timedelta(seconds=10)
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 # The Reason stands last, because it may hold the separator and line ends.

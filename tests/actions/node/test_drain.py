@@ -271,7 +271,22 @@ def test_our_text_beside_anothers_name_in_accounting_means_that_theirs_was_repla
     assert isinstance(outcome, Failed)
     assert outcome.kind is FailureKind.PERMANENT
     assert "dana gave gpu-01 a Reason" in outcome.error
-    assert outcome.restore.startswith("scontrol update NodeName=gpu-01 State=DRAIN 'Reason=drain of")
+    assert outcome.restore.startswith(
+        "scontrol update NodeName=gpu-01 State=DRAIN 'Reason=drain of"
+    )
+
+
+def test_a_history_that_gives_no_answer_is_told_with_the_drain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def silent(_self: FakeCluster, _node: NodeName, _moment: object) -> list[WrittenReason]:
+        raise Unreadable("accounting: connection refused")
+
+    assert isinstance(clean := Drain(hands(_cluster())).do(make_call()), Done)
+    monkeypatch.setattr(FakeCluster, "written_since", silent)
+    assert isinstance(late := Drain(hands(_cluster())).do(make_call()), Done)
+    assert clean.output["unchecked"] == ""
+    assert late.output["unchecked"] == "accounting: connection refused"
 
 
 def test_who_takes_over_right_after_our_write_keeps_the_node() -> None:

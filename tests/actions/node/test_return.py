@@ -43,7 +43,7 @@ def test_a_node_that_passes_every_gate_is_returned_and_read_back() -> None:
     cluster = _cluster()
     verb = GiveBack(hands(cluster))
     assert verb.look(MARKED).standing is Standing.NOT_SO
-    assert verb.do(MARKED) == Done(output={"state": "IDLE"})
+    assert verb.do(MARKED) == Done(output={"state": "IDLE", "unchecked": ""})
     assert cluster.written == ["resume gpu-01"]
 
 
