@@ -162,6 +162,7 @@ def test_quotes_code_edits_and_bots_are_no_commands(slack: SlackStandIn, site: S
     ann.say("#ops", "@ops-bot whoami")
     slack.wait_until(lambda: any("you are ann" in m.text for m in slack.ephemerals_of("ann")))
     slack.wait_until(lambda: all(d.acks for d in slack.deliveries))
+    assert len(slack.ephemerals_of("ann")) == 1
     assert site.runs() == []
 
 

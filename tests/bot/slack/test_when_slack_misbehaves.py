@@ -239,3 +239,14 @@ def test_a_bot_that_died_between_post_and_record_finds_its_card_again(
     assert FINISHED.search(cards(slack)[0].seen)
     posts = [c for c in slack.calls("chat.postMessage") if "thread_ts" in c.arguments]
     assert len({c.arguments["metadata"]["event_payload"]["note"] for c in posts}) == len(posts)
+
+
+def test_the_last_state_does_not_wait_for_the_pace_of_progress(
+    slack: SlackStandIn, cold: Site
+) -> None:
+    cold.pace = replace(cold.pace, update=3600.0, crowded=3600.0)
+    cold.start()
+    cold.plugs.pull("kill_slurmd", node="gpu-001")
+    slack.person("ann").command("#ops", "/ops run node-dropped gpu-001").ack()
+    slack.channel("#ops").expect(FINISHED, within=20)
+    assert len(slack.calls("chat.update")) <= 2
