@@ -16,6 +16,7 @@ from actions.catalogue import open_pager
 from audit_log.errors import StoreError
 from audit_log.records import Event, EventKind
 from bot.cluster_checks import ClusterRefused
+from bot.commands import Verb
 from bot.desk import Request
 from bot.identities import UNKNOWN, Stranger
 from bot.local_wire import card_json
@@ -90,7 +91,8 @@ def _carry_out(bot: Bot, words: tuple[str, ...], *, as_json: bool) -> int:
         reply = refused(f"it cannot be recorded, so nothing was done: {problem}")
     for text in reply.lines:
         click.echo(plain(text), err=reply.kind.exit_code != 0)
-    if reply.kind is not ReplyKind.STARTED or reply.run is None:
+    goes_on = reply.kind is ReplyKind.STARTED or command.verb in {Verb.APPROVE, Verb.RESUME}
+    if reply.kind.exit_code != 0 or reply.run is None or not goes_on:
         return reply.kind.exit_code
     return _wait(bot, reply.run, as_json=as_json)
 
@@ -134,12 +136,17 @@ def _tell(bot: Bot, actor: Actor, words: tuple[str, ...]) -> None:
     bot.parts.ledger.commit(lambda transaction: transaction.append(event))
 
 
+def _moves(bot: Bot, run: RunId) -> bool:
+    """Whether it acts, or has its yes and acts in a moment."""
+    now = bot.answers.run(run)
+    return now.state.acts or (now.state is RunState.AWAITING_APPROVAL and now.approved)
+
+
 def _wait(bot: Bot, run: RunId, *, as_json: bool) -> int:
     """Until the run rests; it is parked when that takes too long."""
     waited = threading.Event()
     for _ in range(int(LONGEST / LOOK)):
-        card = bot.answers.card(run)
-        if card is None or not card.state.acts:
+        if not _moves(bot, run):
             break
         waited.wait(LOOK)
     card = bot.answers.card(run)
