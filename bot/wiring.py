@@ -37,6 +37,7 @@ from config.version import VERSION
 from runbooks.builtin import BUILTINS
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
+from runbooks.halt_watch import HaltWatch
 from runbooks.library_files import SHIPPED, load_library
 from runbooks.mark_watch import MarkWatch
 from runbooks.paging import DEADLINE, Paging
@@ -142,7 +143,16 @@ def _wire(
     answers = Answers(parts, gate, identities, inventory, others)
     paging = Paging(ledger, pager, clock)
     watch = MarkWatch(ledger, clock, inventory.snapshot)
-    duties = (inventory.refresh, paging.tick, anchoring.tick, gate.flush, watch.tick, checks.tick)
+    halt = HaltWatch(ledger, parts.halt)
+    duties = (
+        halt.tick,
+        inventory.refresh,
+        paging.tick,
+        anchoring.tick,
+        gate.flush,
+        watch.tick,
+        checks.tick,
+    )
     worker = Worker(parts, Engine(parts), steady, duties)
     answers.wake = worker.wake
     desk = Desk(parts, gate, inventory, answers, worker.changed)

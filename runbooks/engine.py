@@ -8,7 +8,7 @@ so a run continues in another process from what the ledger holds.
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from actions.contract import Call, Done, Failed, FailureKind, Refusal, Unknown, Unreadable, Wait
+from actions.contract import FailureKind, Refusal, Unreadable
 from audit_log.search import AuditQuery, search
 from config.actors import Door
 from config.ids import RunId
@@ -16,8 +16,6 @@ from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.policy import Autonomy
 from runbooks.acting import LONGEST_BLINDNESS, Acting
-from runbooks.builtin import DIAGNOSE, TELL
-from runbooks.diagnosis import as_output, diagnose
 from runbooks.explain import effects
 from runbooks.expressions import ExpressionError
 from runbooks.frames import Frames
@@ -36,7 +34,6 @@ from runbooks.next_step import (
     NeedPerson,
     Next,
     PassApproval,
-    Place,
     Read,
     Recover,
     Skip,
@@ -50,6 +47,7 @@ from runbooks.next_step import (
 from runbooks.parts import Parts
 from runbooks.planner import atoms, diagnosis_of, make_plan
 from runbooks.rails import correlated, needed
+from runbooks.reading import Reading
 from runbooks.run import Run, StepState
 
 POLL = timedelta(seconds=5)
@@ -74,6 +72,7 @@ class Engine:
         self._frames = Frames(parts)
         self._journal = Journal(parts)
         self._acting = Acting(parts, self._frames, self._journal)
+        self._reading = Reading(parts, self._frames, self._journal)
         self._moves: dict[type, Callable[..., Later | None]] = {
             Read: self._read,
             Skip: self._skip,
@@ -152,68 +151,7 @@ class Engine:
     # -- looking ------------------------------------------------------------------------------
 
     def _read(self, frame: Frame, move: Read) -> Later | None:
-        place = move.place
-        spec = frame.specs[str(place.step.do)]
-        if spec.name == DIAGNOSE.name:
-            self._diagnose(frame, place)
-            return None
-        if spec.name == TELL.name:
-            say = str(place.arguments.get("say", ""))
-            name = f"{TELL.name}@{TELL.version}"
-            self._journal.read(frame.run.id, place, name, {"say": say}, say)
-            return None
-        denied = self._frames.denied(frame, spec.permission, place.node)
-        if denied:
-            self._journal.refuse(frame.run.id, place, denied, FailureKind.REFUSED.value)
-            return None
-        return self._outcome_of_read(frame, place, self._frames.call(frame, place, 0))
-
-    def _outcome_of_read(self, frame: Frame, place: Place, call: Call) -> Later | None:
-        run = frame.run
-        spec = frame.specs[str(place.step.do)]
-        blind = False
-        try:
-            outcome = self._parts.registry[spec.name].do(call)
-        except Unreadable as problem:
-            blind, outcome = True, Wait(until=self._now() + POLL, why=str(problem))
-        except Refusal as problem:
-            outcome = Failed(error=str(problem), kind=FailureKind.REFUSED)
-        if isinstance(outcome, Unknown):
-            # A look that cannot be read changed nothing: it is simply made again.
-            blind, outcome = True, Wait(until=self._now() + POLL, why=outcome.why)
-        match outcome:
-            case Done(output=output):
-                self._journal.read(run.id, place, f"{spec.name}@{spec.version}", output)
-            case Wait():
-                return self._wait_for(frame, place, outcome, blind=blind)
-            case Failed(error=error, kind=kind):
-                self._journal.refuse(run.id, place, error, kind.value)
-        return None
-
-    def _wait_for(self, frame: Frame, place: Place, wait: Wait, *, blind: bool) -> Later | None:
-        """Look again later; a wait past its limit has failed, but never without a last look."""
-        record = frame.run.steps.get(place.key)
-        limit = place.step.time_limit or frame.specs[str(place.step.do)].time_limit
-        if blind and place.step.time_limit is None:
-            limit = max(limit, LONGEST_BLINDNESS)
-        began = record.started_at if record is not None else None
-        if began is not None and self._now() >= began + limit:
-            why = f"not so within {int(limit.total_seconds())} s: {wait.why}"
-            self._journal.refuse(frame.run.id, place, why, FailureKind.PERMANENT.value)
-            return None
-        self._journal.wait(frame.run, place, wait.until, wait.why)
-        return Later(at=wait.until)
-
-    def _diagnose(self, frame: Frame, place: Place) -> None:
-        """The built-in that compares facts with the pinned causes; pure, so it needs no look."""
-        name = str(place.arguments.get("causes", ""))
-        facts = place.arguments.get("facts")
-        causes = frame.definition.causes[name]
-        found = diagnose(causes, dict(facts) if isinstance(facts, dict) else {})
-        output = as_output(found)
-        self._journal.read(
-            frame.run.id, place, f"{DIAGNOSE.name}@{DIAGNOSE.version}", output, found.why
-        )
+        return self._reading.read(frame, move.place)
 
     def _skip(self, frame: Frame, move: Skip) -> None:
         self._journal.skip(frame.run.id, move.place, move.why)

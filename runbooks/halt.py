@@ -4,6 +4,7 @@
 it right before each intent and once more right before each effect.
 """
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,17 +26,20 @@ class HaltFile:
             return f"the halt file cannot be read: {problem.strerror}"
 
     def set(self, reason: str) -> None:
-        """Halt. Keeps an earlier reason: the first person's words count."""
+        """Halt. Keeps an earlier reason: the first person's words count. Raises OSError when no file
+        can be made; one whose words do not fit on the disk halts all the same.
+        """
         try:
             handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
         except FileExistsError:
             return
         try:
-            os.write(handle, reason.encode("utf-8", "backslashreplace")[:500])
-            os.fsync(handle)
+            with contextlib.suppress(OSError):
+                os.write(handle, reason.encode("utf-8", "backslashreplace")[:500])
+                os.fsync(handle)
         finally:
             os.close(handle)
 
     def clear(self) -> None:
-        """Resume; only after the ledger holds who resumed."""
+        """Resume; only after the ledger holds who resumed. Raises OSError."""
         self.path.unlink(missing_ok=True)

@@ -269,7 +269,13 @@ class Requests:
 
     def halt(self, actor: ActorId, reason: str) -> None:
         """Stop every new effect: the file first, which works even where the ledger does not."""
-        self._parts.halt.set(reason)
+        try:
+            self._parts.halt.set(reason)
+        except OSError as problem:
+            raise CannotDo(
+                f"NOT halted: {self._parts.halt.path} cannot be made ({problem.strerror}); make room "
+                "or make it by hand, or stop the bot's process: nothing acts without it"
+            ) from problem
         event = Event(kind=EventKind.HALT_SET, actor=actor, data={"why": reason[:500]})
         self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
 
@@ -277,7 +283,13 @@ class Requests:
         """Resume: the record first, so that no effect comes before it."""
         event = Event(kind=EventKind.HALT_CLEARED, actor=actor, data={"why": reason[:500]})
         self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
-        self._parts.halt.clear()
+        try:
+            self._parts.halt.clear()
+        except OSError as problem:
+            raise CannotDo(
+                f"still halted: {self._parts.halt.path} cannot be removed ({problem.strerror}); "
+                "remove it by hand"
+            ) from problem
 
     def clear_limit(self, actor: ActorId, limit: str, reason: str) -> None:
         """Open a latched limit again. Raises CannotDo when it is not latched."""
