@@ -108,11 +108,18 @@ class Answers:
         for name in self._inventory.clusters():
             snapshot = self._inventory.snapshot(name)
             if snapshot is None:
-                lines.append(f"{name}: no answer yet: {self._inventory.trouble(name)}")
+                why = self._inventory.trouble(name)
+                lines.append(f"{name}: no answer yet: {why}; runs wait; `doctor` looks again")
                 continue
             out = [node.name for node in snapshot.nodes.values() if node.out]
             running = sum(1 for job in snapshot.jobs if job.state == "RUNNING")
             where = f" ({fold(out)})" if out else ""
+            trouble = self._inventory.trouble(name)
+            if trouble:
+                lines.append(
+                    f"{name} does not answer: {trouble}; runs wait; as it was at "
+                    f"{snapshot.taken_at:%H:%M:%S} UTC:"
+                )
             lines.append(
                 f"{name}: {len(snapshot.nodes)} nodes, {len(out)} out{where}, {running} jobs run"
             )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from actions.contract import ValueType
+from audit_log.errors import StoreError
 from audit_log.gate import Gate, Question
 from audit_log.records import Event, EventKind
 from bot.answers import Answers
@@ -273,8 +274,13 @@ class Desk:
             self._answers.wake()
             return done("resumed: waiting runs go on")
         self._need(request, Permission.HALT_SET, Target())
-        self._requests.halt(request.actor.id, f"{request.actor.name}: {reason}".strip(": "))
-        return done("halted: no new effect begins, at any door", *self._answers.under_way())
+        unrecorded: tuple[str, ...] = ()
+        try:
+            self._requests.halt(request.actor.id, f"{request.actor.name}: {reason}".strip(": "))
+        except StoreError as problem:  # the file was written before, and the file is what counts
+            unrecorded = (f"the halt stands, and could not be recorded: {problem}",)
+        halted = "halted: no new effect begins, at any door"
+        return done(halted, *unrecorded, *self._answers.under_way())
 
     def _hands_off(self, request: Request) -> Reply:
         command = request.command

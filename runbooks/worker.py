@@ -13,6 +13,7 @@ from functools import partial
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from audit_log.errors import StoreFailed
 from audit_log.records import Event, EventKind
 from config.actors import ENGINE
 from config.clock import microseconds
@@ -171,6 +172,9 @@ class Worker:
     def _advance(self, run: RunId, due_us: int) -> None:
         try:
             self._rest(run, self._engine.advance(run).at or self._idle(run, due_us))
+        except StoreFailed as problem:  # no fault of the run: it goes on where it stands
+            log.error("%s waits, the ledger takes nothing: %s", run, problem)
+            self._rest(run, self._clock.now().wall + TICK)
         except Exception as problem:  # a fault of ours must stop this run, not the bot
             log.exception("%s could not go on", run)
             self._guarded(partial(self._unfinished.give_to_person, run, problem))

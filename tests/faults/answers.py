@@ -16,6 +16,8 @@ HEAD = (
 _CHANGING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"), "<time>"),
     (re.compile(r"\b\d\d:\d\d(:\d\d)? UTC"), "<time> UTC"),
+    (re.compile(r"/[0-9a-f]{8}\]"), "/<bot>]"),
+    (re.compile(r"\(\d+ s\)"), "(<n> s)"),
     (re.compile(r"\bpid \d+"), "pid <pid>"),
     (re.compile(r"\b[0-9a-f]{16,64}\b"), "<digest>"),
     (re.compile(r"<folder>[^\s:;,)]*/tmp[^\s/]*"), "<folder>"),

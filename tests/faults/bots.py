@@ -182,6 +182,11 @@ class Served:
     def log(self) -> str:
         return (self.folder / "log").read_text("utf-8", "backslashreplace")
 
+    @property
+    def refusal(self) -> str:
+        """Why it did not start."""
+        return "nodewarden does not start:" + self.log.partition("nodewarden does not start:")[2]
+
     def start(self) -> None:
         """Serve, and wait until it is ready."""
         self.launch()

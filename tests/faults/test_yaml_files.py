@@ -258,7 +258,7 @@ def test_a_bot_with_a_runbook_that_was_edited_after_its_release_does_not_start(
     bot.launch()
     bot.wait(lambda: not bot.lives, "its end")
     assert bot.stop() == 1
-    told("serve: a runbook edited after its release", bot.log, place.folders)
+    told("serve: a runbook edited after its release", bot.refusal, place.folders)
     assert not bot.socket.exists()
     file.write_text((SHIPPED / "library" / "drain-node" / "v1.yaml").read_text())
     bot.start()
