@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import date
 
 from actions.cluster import Snapshot
+from actions.contract import Unreadable
 from config.clock import Clock
 from config.ids import ClusterName
 from config.node_names import NodeName
@@ -27,7 +28,10 @@ class Pools:
         self._snapshot = snapshot
 
     def of(self, cluster: ClusterName, node: NodeName) -> Pool | None:
-        """The pool that counts this node: of several, the smallest budget's."""
+        """The pool that counts this node: of several, the smallest budget's.
+
+        Raises Unreadable before the cluster was seen: no budget known is not no budget.
+        """
         found = [pool for pool in self._all(cluster) if node in pool.nodes]
         return min(found, key=lambda pool: (pool.max_out, pool.name), default=None)
 
@@ -49,6 +53,8 @@ class Pools:
     ) -> Pool:
         nodes = frozenset(pool.nodes or ())
         snapshot = self._snapshot(cluster)
+        if snapshot is None and pool.partitions:
+            raise Unreadable(f"the nodes of pool {name}: {cluster} has not answered yet")
         for partition in snapshot.partitions if snapshot else ():
             if partition.name in pool.partitions:
                 nodes |= frozenset(partition.nodes)
