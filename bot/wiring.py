@@ -102,6 +102,19 @@ def open_bot(settings: Settings, ground: Ground, pager: Pager) -> Bot:
         raise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Below:
+    """What the engine's parts and everything above them are made over."""
+
+    settings: Settings
+    ledger: Ledger
+    ground: Ground
+    sites: Mapping[ClusterName, ClusterSite]
+    inventory: Inventory
+    identities: Identities
+    gate: Gate
+
+
 def _wire(
     settings: Settings, ledger: Ledger, ground: Ground, pager: Pager, steady: SteadyClock
 ) -> Bot:
@@ -114,64 +127,80 @@ def _wire(
     inventory = Inventory({name: site.cluster for name, site in sites.items()})
     checks = ClusterChecks(sites, inventory, clock, ground.os_user)
     checks.refuse_faulty()
-    pools = Pools(settings, clock, inventory.snapshot)
-    protected = {
-        ClusterName(name): frozenset(cluster.protected)
-        for name, cluster in settings.clusters.items()
-    }
-    labels = Labels(ledger, protected)
-    verbs = registry(sites, SiteRules(hands_off=labels.why, pool=pools.nodes), pager)
-    specs = {**{name: action.spec for name, action in verbs.items()}, **BUILTINS}
     identities = Identities(Directory(settings), People(ledger))
-    gate = Gate(ledger, clock, settings.all_roles, identities.os_user)
-    parts = Parts(
+    below = _Below(
+        settings=settings,
         ledger=ledger,
-        artefacts=ledger.artefacts,
-        registry=verbs,
-        specs=specs,
-        clusters={name: site.cluster for name, site in sites.items()},
-        library=load_library([SHIPPED], specs),
-        policy=Policy(site=settings.policy, protected=protected, pool_of=pools.of),
-        rights=StepRights(gate, identities, inventory),
-        halt=HaltFile(settings.bot.data_folder / "halt"),
-        clock=clock,
+        ground=ground,
+        sites=sites,
+        inventory=inventory,
+        identities=identities,
+        gate=Gate(ledger, clock, settings.all_roles, identities.os_user),
     )
+    parts = _parts(below, pager)
     doctor = Doctor(settings, parts, inventory, anchoring)
     doctor.doors.append(checks.findings)
-    audit = AuditAnswers(parts, identities, anchoring, settings.anchors.files)
-    others = {Verb.AUDIT: audit.answer, Verb.DOCTOR: lambda _command: doctor.examine()}
-    answers = Answers(parts, gate, identities, inventory, others)
+    answers = _answers(below, parts, anchoring, doctor)
     paging = Paging(ledger, pager, clock)
-    watch = MarkWatch(ledger, clock, inventory.snapshot)
-    halt = HaltWatch(ledger, parts.halt)
     duties = (
-        halt.tick,
+        HaltWatch(ledger, parts.halt).tick,
         inventory.refresh,
         paging.tick,
         anchoring.tick,
-        gate.flush,
-        watch.tick,
+        below.gate.flush,
+        MarkWatch(ledger, clock, inventory.snapshot).tick,
         checks.tick,
     )
     worker = Worker(parts, Engine(parts), steady, duties)
     answers.wake = worker.wake
-    desk = Desk(parts, gate, inventory, answers, worker.changed)
     _record(ledger, EventKind.CONFIG_LOADED, {"policy": settings.policy.digest()})
     _record(ledger, EventKind.STARTED, {"version": VERSION})
     return Bot(
         settings=settings,
         parts=parts,
-        desk=desk,
+        desk=Desk(parts, below.gate, inventory, answers, worker.changed),
         answers=answers,
         identities=identities,
         inventory=inventory,
-        gate=gate,
+        gate=below.gate,
         worker=worker,
         paging=paging,
         anchoring=anchoring,
         doctor=doctor,
         sites=sites,
     )
+
+
+def _parts(below: _Below, pager: Pager) -> Parts:
+    """What the engine is made of."""
+    settings, ledger, clock = below.settings, below.ledger, below.ground.clock
+    pools = Pools(settings, clock, below.inventory.snapshot)
+    protected = {
+        ClusterName(name): frozenset(cluster.protected)
+        for name, cluster in settings.clusters.items()
+    }
+    rules = SiteRules(hands_off=Labels(ledger, protected).why, pool=pools.nodes)
+    verbs = registry(below.sites, rules, pager)
+    specs = {**{name: action.spec for name, action in verbs.items()}, **BUILTINS}
+    return Parts(
+        ledger=ledger,
+        artefacts=ledger.artefacts,
+        registry=verbs,
+        specs=specs,
+        clusters={name: site.cluster for name, site in below.sites.items()},
+        library=load_library([SHIPPED, *settings.bot.runbooks], specs),
+        policy=Policy(site=settings.policy, protected=protected, pool_of=pools.of),
+        rights=StepRights(below.gate, below.identities, below.inventory),
+        halt=HaltFile(settings.bot.data_folder / "halt"),
+        clock=clock,
+    )
+
+
+def _answers(below: _Below, parts: Parts, anchoring: Anchoring, doctor: Doctor) -> Answers:
+    """The reading half of the desk."""
+    audit = AuditAnswers(parts, below.identities, anchoring, below.settings.anchors.files)
+    others = {Verb.AUDIT: audit.answer, Verb.DOCTOR: lambda _command: doctor.examine()}
+    return Answers(parts, below.gate, below.identities, below.inventory, others)
 
 
 def _page_failing_store(pager: Pager, failure: StoreFailed) -> None:

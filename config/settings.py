@@ -45,6 +45,9 @@ class Bot(Section):
     owned by the bot's user with mode 0700. Default: /var/lib/nodewarden."""
     socket: AbsolutePath | None = None
     """Unix socket of the command line. Default: `nodewarden.sock` in the data folder."""
+    runbooks: tuple[AbsolutePath, ...] = ()
+    """Folders of the site's own `library/` and `causes/`, best in a git repository of its own.
+    Default: none, the shipped ones alone."""
     command: Annotated[str, Field(pattern=r"^/[a-z0-9_-]{1,31}$")] = "/ops"
     """Slash command as the Slack app defines it. Default: /ops."""
 
