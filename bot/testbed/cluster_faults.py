@@ -54,6 +54,19 @@ class ClusterFaults(Core):
         ask(self.layout.main_socket, "signal", "slurmctld", signal.SIGKILL)
         self.wait_for(lambda: not self.controller_runs(), "slurmctld to die")
 
+    def forget_since(self, saved: bytes) -> None:
+        """Kill slurmctld and start it with the nodes as they were saved then, as if it had died before
+        it came to save what was written since.
+        """
+        self.kill_controller()
+        for name in ("node_state", "node_state.old"):
+            (self.folder / "slurmctld" / name).write_bytes(saved)
+        self.start_controller()
+
+    def saved_nodes(self) -> bytes:
+        """The nodes as slurmctld last saved them; for `forget_since`."""
+        return (self.folder / "slurmctld" / "node_state").read_bytes()
+
     def start_controller(self) -> None:
         """Returns when it answers."""
         self.start_service("slurmctld", self.layout.controller_port)
