@@ -23,7 +23,12 @@ pytestmark = [
 def test_the_demo_saves_a_training_job_and_ends_by_itself() -> None:
     with fresh_folder() as place:
         place.mkdir(mode=0o755)
-        environment = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(ROOT)}
+        environment = {
+            **os.environ,
+            "TMPDIR": str(place),
+            "PYTHONPATH": str(ROOT),
+            "COLUMNS": "120",
+        }
         done = subprocess.run(
             [sys.executable, "-m", "bot.cli", "sandbox", "--demo"],
             capture_output=True,
