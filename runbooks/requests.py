@@ -78,8 +78,10 @@ class Requests:
     def _begin(
         self, transaction: Transaction, asked: RunRequest, definition: Definition, artefact: str
     ) -> tuple[RunId, bool]:
-        if asked.key:
-            rows = transaction.query("SELECT run FROM request_keys WHERE key = ?", (asked.key,))
+        # Keys are made by those who ask: one that somebody else sent too is another request.
+        key = f"{asked.actor.id} {asked.key}" if asked.key else ""
+        if key:
+            rows = transaction.query("SELECT run FROM request_keys WHERE key = ?", (key,))
             if rows:
                 return RunId(rows[0][0]), False
         run = next_run_id(transaction)
@@ -92,7 +94,7 @@ class Requests:
             "roles": sorted(asked.roles or asked.actor.roles),
             "door": asked.door.value,
             "reason": asked.reason[:500],
-            "key": asked.key,
+            "key": key,
         }
         if asked.place:
             data["place"] = asked.place

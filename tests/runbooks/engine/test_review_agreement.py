@@ -1,5 +1,6 @@
 """An approval covers what was shown and nothing else, however a runbook is put together."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from audit_log.records import EventKind
 from config.actors import Door
 from config.ids import JobId, RunId
 from runbooks.machine import RunState
+from runbooks.requests import RunRequest
 from runbooks.run import Run
-from tests.runbooks.engine.lamps import BOB, LIGHT, Bench
+from tests.runbooks.engine.lamps import ANN, BOB, CLUSTER, LIGHT, Bench
 
 CAREFUL = """\
 runbook: careful
@@ -254,3 +256,22 @@ def test_a_further_lock_that_somebody_holds_is_not_waited_for(tmp_path: Path) ->
     assert after.state is RunState.NEEDS_PERSON
     assert "l6 is held by run-1" in after.why
     assert any("run-2" in page for page in bench.pages())
+
+
+def test_the_key_of_a_request_is_its_askers_own(bench: Bench) -> None:
+    """Nobody learns of, or loses a run to, somebody else who sent the same key."""
+    asked = RunRequest(
+        runbook="light",
+        cluster=CLUSTER,
+        parameters={"node": "l1"},
+        actor=ANN,
+        door=Door.CLI,
+        reason="",
+        key="cli-1",
+    )
+    first, fresh = bench.requests.run(asked)
+    assert fresh
+    assert bench.requests.run(asked) == (first, False)
+    second, fresh = bench.requests.run(replace(asked, actor=BOB))
+    assert fresh
+    assert second != first
