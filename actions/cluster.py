@@ -3,6 +3,7 @@
 Made by the back ends (`actions.slurm`, `actions.simulated`), read by every decider. No I/O here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -226,6 +227,24 @@ class Snapshot:
     def jobs_on(self, node: NodeName) -> tuple[Job, ...]:
         """Jobs whose work may be on this node."""
         return tuple(job for job in self.jobs if job.holds_nodes and node in job.nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """One snapshot for many looks, with its jobs sorted by node once."""
+
+    snapshot: Snapshot
+    jobs: Mapping[NodeName, tuple[Job, ...]]
+    """As `Snapshot.jobs_on` tells them; nodes without any are left out."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "Overview":
+        """Sort them."""
+        found: dict[NodeName, list[Job]] = {}
+        for job in snapshot.jobs:
+            for node in dict.fromkeys(job.nodes if job.holds_nodes else ()):
+                found.setdefault(node, []).append(job)
+        return cls(snapshot=snapshot, jobs={node: tuple(jobs) for node, jobs in found.items()})
 
 
 def drained(node: Node, jobs: tuple[Job, ...]) -> bool:

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from actions.cluster import Job, Node, Snapshot
+from actions.cluster import Job, Node, Overview, Snapshot
 from actions.remote_values import CommandResult, HostFacts, Reachability, Service
 from config.ids import ClusterName, InstanceId, JobId, RunId, StepId
 from config.json_values import JsonMap
@@ -114,6 +114,9 @@ class Call:
     marks: tuple[Mark, ...] = ()
     """Open marks of ours on this node, from the ledger."""
     now: datetime
+    seen: Overview | None = None
+    """Only in the looks of a plan over many targets: the cluster as it was seen once for all of them.
+    Each write is preceded by a look of its own, which has none."""
     intended_at: datetime | None = None
     """Only in the look of a recovery: when the open intent was made."""
 

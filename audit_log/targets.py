@@ -41,5 +41,7 @@ def _nodes(value: Json) -> list[str]:
         except NodeNameError:
             return []
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [name for name in value if isinstance(name, str)]
+        names = [name for name in value if isinstance(name, str)]
+        # A list of many nodes is recorded folded (`runbooks.packing`).
+        return [node for name in names for node in (_nodes(name) if "[" in name else [name])]
     return []

@@ -168,7 +168,7 @@ class Engine:
             plan = make_plan(
                 frame,
                 self._parts.registry,
-                lambda place: self._frames.call(frame, place, 0),
+                self._frames.planning_calls(frame),
                 self._frames.pinned(frame),
             )
         except Unreadable as problem:

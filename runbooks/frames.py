@@ -4,10 +4,13 @@ Called by `runbooks.engine` and `runbooks.acting`. Reads the ledger and artefact
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+from actions.cluster import Overview
 from actions.contract import Call
 from config.ids import ClusterName, PlanHash, RunId
 from config.json_values import JsonMap
@@ -17,13 +20,16 @@ from runbooks.definition import Definition
 from runbooks.journal import Journal
 from runbooks.model import Runbook
 from runbooks.next_step import Frame, Place
+from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.plan import Plan, PlannedStep
-from runbooks.planner import diagnosis_of, with_defaults
+from runbooks.planner import diagnosis_of, items, with_defaults
 from runbooks.projection import decode
 from runbooks.run import Run, run_nodes
 
 EMPTY_PLAN = Plan(steps=(), locks=(), pinned={})
+LOOKED_AT_SINGLY = 8
+"""Targets of one plan that are looked at past any cache."""
 
 
 class Frames:
@@ -154,6 +160,17 @@ class Frames:
             now=self._parts.clock.now().wall,
         )
 
+    def planning_calls(self, frame: Frame) -> Callable[[Place], Call]:
+        """The calls of a plan's looks. Where there are many they share one snapshot: with two
+        questions a second to a controller, a plan over a row of racks would take an hour.
+
+        Raises Unreadable.
+        """
+        if len(tuple(islice(items(frame), LOOKED_AT_SINGLY + 1))) <= LOOKED_AT_SINGLY:
+            return lambda place: self.call(frame, place, 0)
+        overview = Overview.of(self._parts.clusters[frame.run.cluster].snapshot())
+        return lambda place: replace(self.call(frame, place, 0), seen=overview)
+
     def place_of(self, frame: Frame, key: str) -> Place:
         """The place of a step that was begun, with the arguments its intent recorded."""
         record = frame.run.steps[key]
@@ -187,7 +204,7 @@ class Frames:
             "version": runbook.version,
             "title": runbook.title,
             "definition": frame.run.definition,
-            "parameters": with_defaults(runbook, place.arguments),
+            "parameters": packed(with_defaults(runbook, place.arguments)),
         }
 
     def open_children(self, run: RunId) -> tuple[RunId, ...]:

@@ -20,6 +20,7 @@ from config.node_names import NodeName
 from runbooks.intents import Changed, Intent, forbidden, intended, may_act
 from runbooks.machine import Move, RunState
 from runbooks.next_step import Place
+from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.plan import Plan
 from runbooks.projection import load
@@ -187,7 +188,7 @@ class Journal:
                 for atom in atoms
                 if not transaction.query("SELECT 1 FROM locks WHERE atom = ?", (atom,))
             ]
-            data = {"locks": list(locks), "atoms": fresh}
+            data = packed({"locks": list(locks), "atoms": fresh})
             transaction.append(run_event(EventKind.LOCKS_TAKEN, now, data))
             return ""
 

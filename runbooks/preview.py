@@ -119,7 +119,7 @@ class Preview:
             plan = make_plan(
                 frame,
                 self._parts.registry,
-                lambda place: self._frames.call(frame, place, 0),
+                self._frames.planning_calls(frame),
                 self._frames.pinned(frame),
             )
         except (Unreadable, Refusal) as problem:

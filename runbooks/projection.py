@@ -16,6 +16,7 @@ from audit_log.ledger import ProjectionCursor, Transaction
 from audit_log.records import EventKind, Record
 from config.clock import microseconds
 from config.ids import RunId
+from runbooks.packing import unpacked
 from runbooks.run import Run, StepRecord
 from runbooks.run_fold import fold, requested
 
@@ -216,7 +217,7 @@ def _data(record: Record) -> dict[str, Any]:
 
 
 def _locks_taken(cursor: ProjectionCursor, record: Record) -> None:
-    for atom in _data(record)["atoms"]:
+    for atom in unpacked(record.event.data)["atoms"]:
         cursor.execute(
             "INSERT INTO locks VALUES (?, ?, ?)",
             (atom, record.event.run, microseconds(record.at)),
@@ -277,7 +278,7 @@ def _mark_lost(cursor: ProjectionCursor, record: Record) -> None:
 
 
 def _hands_off(cursor: ProjectionCursor, record: Record) -> None:
-    for node in _data(record)["nodes"]:
+    for node in unpacked(record.event.data)["nodes"]:
         cursor.execute(
             "INSERT OR REPLACE INTO hands_off VALUES (?, ?, ?, ?, ?)",
             (
@@ -291,7 +292,7 @@ def _hands_off(cursor: ProjectionCursor, record: Record) -> None:
 
 
 def _hands_on(cursor: ProjectionCursor, record: Record) -> None:
-    for node in _data(record)["nodes"]:
+    for node in unpacked(record.event.data)["nodes"]:
         cursor.execute(
             "DELETE FROM hands_off WHERE cluster = ? AND node = ?", (record.event.cluster, node)
         )

@@ -22,6 +22,7 @@ from runbooks.definition import Definition
 from runbooks.journal import next_run_id
 from runbooks.machine import Move, RunState
 from runbooks.next_step import undoes
+from runbooks.packing import packed, too_many
 from runbooks.parts import Parts
 from runbooks.projection import load
 from runbooks.rails import PlanGate
@@ -69,6 +70,7 @@ class Requests:
 
     def run(self, asked: RunRequest) -> tuple[RunId, bool]:
         """Start a run; its id, and whether it is new. One commit, no look at the cluster."""
+        _must_fit(asked.parameters)
         definition = self.definition(asked.runbook, asked.version)
         artefact = self._parts.artefacts.put(json.dumps(definition.to_json()).encode())
         return self._ledger.commit(
@@ -90,7 +92,7 @@ class Requests:
             "version": definition.runbook.version,
             "title": definition.runbook.title,
             "definition": artefact,
-            "parameters": dict(asked.parameters),
+            "parameters": packed(asked.parameters),
             "roles": sorted(asked.roles or asked.actor.roles),
             "door": asked.door.value,
             "reason": asked.reason[:500],
@@ -311,7 +313,8 @@ class Requests:
     ) -> None:
         """Label nodes that no runbook touches; a reason of None takes the label away."""
         kind = EventKind.HANDS_OFF_CLEARED if reason is None else EventKind.HANDS_OFF_SET
-        data: JsonMap = {"nodes": list(nodes), "why": (reason or "")[:500]}
+        _must_fit({"nodes": list(nodes)})
+        data: JsonMap = packed({"nodes": list(nodes), "why": (reason or "")[:500]})
         event = Event(kind=kind, actor=actor, cluster=cluster, data=data)
         self._ledger.commit(lambda transaction: transaction.append(event), Urgency.ACK)
 
@@ -351,6 +354,13 @@ class Requests:
             # Somebody has it in hand: the alert must not go on ringing for a day.
             transaction.append(page_over(run, f"in hand: {why}", self._ledger.instance))
         return load(transaction, run.id)
+
+
+def _must_fit(parameters: Mapping[str, Json]) -> None:
+    """Raise CannotDo for more nodes than the ledger can name in one record."""
+    why = too_many(parameters)
+    if why:
+        raise CannotDo(why)
 
 
 def _may_approve(run: Run, actor: Actor) -> None:

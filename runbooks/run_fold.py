@@ -12,6 +12,7 @@ from audit_log.records import EventKind, Record
 from config.clock import from_microseconds
 from config.ids import PlanHash, RunId
 from runbooks.machine import Move, RunState, next_state
+from runbooks.packing import unpacked
 from runbooks.run import Approval, PlanRef, Run, StepRecord, StepState
 
 
@@ -29,7 +30,7 @@ def requested(record: Record) -> Run:
         title=data["title"],
         definition=data["definition"],
         cluster=cluster,
-        parameters=data["parameters"],
+        parameters=unpacked(data["parameters"]),
         requested_by=record.event.actor,
         roles=tuple(data["roles"]),
         door=data["door"],
@@ -132,7 +133,7 @@ def _approval(run: Run, record: Record) -> Run:
 
 
 def _locks(run: Run, record: Record) -> Run:
-    return replace(run, locks=tuple(_data(record)["locks"]))
+    return replace(run, locks=tuple(sorted(unpacked(_data(record))["locks"])))
 
 
 def _step(run: Run, record: Record, step: StepRecord) -> Run:

@@ -36,8 +36,8 @@ class Scale:
     plans: tuple[int, ...]
 
 
-FULL = Scale(rows=1_000_000, samples=2_000, seconds=10, runs=30, times=5, plans=(200, 400))
-QUICK = Scale(rows=20_000, samples=200, seconds=2, runs=5, times=2, plans=(100,))
+FULL = Scale(rows=1_000_000, samples=2_000, seconds=10, runs=30, times=5, plans=(1_000, 3_500))
+QUICK = Scale(rows=20_000, samples=200, seconds=2, runs=5, times=2, plans=(200,))
 OPEN_RUNS = 100
 
 Measurement = Callable[[Path, Scale], list[Number]]

@@ -347,6 +347,7 @@ class _NoNodes:
 
     nodes: ClassVar[dict[NodeName, object]] = {}
     partitions = ()
+    jobs = ()
 
 
 LIGHT = """\
