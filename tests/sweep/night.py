@@ -77,9 +77,9 @@ class WorldClock:
 class OneByOne(Worker):
     """The product's worker without its threads: a run is carried out where it is found to be due."""
 
-    def _start(self, run: RunId) -> None:
+    def _start(self, run: RunId, due_us: int) -> None:
         self._not_before.pop(run, None)
-        self._advance(run)
+        self._advance(run, due_us)
 
     def idle(self) -> timedelta:
         """Until it would look again."""
