@@ -4,6 +4,7 @@ Slack's card, the command line and `--json` all show what is made here, so they 
 from outside stays as it is; the door that shows it escapes it (design 8).
 """
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,13 +73,14 @@ class Told:
 
 def card(run: Run, told: Told) -> Card:
     """The card of a run."""
-    lines = [line for line in _lines(run, told) if line]
+    *lines, stands = [line for line in _lines(run, told) if line]
+    room = MOST_LINES - min(len(lines), MOST_LINES - 1)
     return Card(
         run=run.id,
         revision=run.revision,
         state=run.state,
         title=f"{_icon(run.state)} {run.id} {run.runbook} {_where(run)}".rstrip(),
-        lines=tuple(cut(line) for line in lines[:MOST_LINES]),
+        lines=(*(cut(line) for line in lines[: MOST_LINES - 1]), *_wrapped(stands, room)),
         steps=steps(run),
         buttons=_buttons(run, told.question),
         rings=run.state
@@ -90,6 +92,12 @@ def cut(text: str, width: int = WIDTH) -> str:
     """Text on one line of at most `width` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else f"{flat[: width - 1]}…"
+
+
+def _wrapped(text: str, most: int) -> list[str]:
+    """What is to be done next, over as many lines as the others have left."""
+    rows = textwrap.wrap(" ".join(text.split()), WIDTH) or [""]
+    return rows if len(rows) <= most else [*rows[: most - 1], cut(" ".join(rows[most - 1 :]))]
 
 
 def _lines(run: Run, told: Told) -> list[str]:
@@ -146,7 +154,9 @@ def _jobs(run: Run, facts: JsonMap, plan: Plan) -> str:
     more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
     dies = _clock(facts.get("dies_at_earliest"))
     latest = _clock(facts.get("dies_at_latest")) or dies
-    dying = f"would have died by {latest}" if _repaired(run) else f"dies {dies} if nobody acts"
+    dying = (
+        f"would have died by {latest}" if _repaired(run) else f"dies from {dies} on if nobody acts"
+    )
     name = cut(str(first.get("name", "")), 20)
     whose = f"{first.get('user')}, {first.get('gpus')} GPUs"
     return f"Job {first.get('id')} {name} ({whose}){more}{f'; {dying}' if dies else ''}"
@@ -181,9 +191,33 @@ def _checkpoint(facts: JsonMap) -> str:
 def _stands(run: Run, told: Told) -> str:
     """What the bot has done (often nothing), how it stands, and the safe next action."""
     did = effects(run, StepState.DONE)
+    if _repaired(run):
+        return f"{_next(run, told)}{_survivors(told.outputs)}"
     if run.state is RunState.SUCCEEDED or (not did and not run.state.final):
         return _next(run, told)
     return f"{_next(run, told)}; changed {', '.join(did) if did else 'nothing'}"
+
+
+def _survivors(outputs: Mapping[str, JsonMap]) -> str:
+    """Jobs that were on the node before and still are, without a restart; needs a second look."""
+    looks = [output for output in outputs.values() if "base" in output and "flags" in output]
+    if len(looks) < 2:
+        return ""
+    before, after = (
+        {_job(job) for job in _list(look.get("jobs"))} for look in (looks[0], looks[-1])
+    )
+    stayed = sorted(before & after)
+    if not stayed:
+        return ""
+    named = ", ".join(f"{number} (Restarts {restarts})" for number, restarts in stayed[:3])
+    more = f" and {len(stayed) - 3} more" if len(stayed) > 3 else ""
+    return f"; job {named}{more} goes on"
+
+
+def _job(job: Json) -> tuple[str, str]:
+    """What must stay the same for a job to have survived: its id and its restarts."""
+    entry = job if isinstance(job, Mapping) else {}
+    return str(entry.get("id")), str(entry.get("restarts"))
 
 
 def _repaired(run: Run) -> bool:

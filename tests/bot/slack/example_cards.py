@@ -46,7 +46,7 @@ def example(state: RunState, *lines: str, buttons: tuple[Button, ...] = ()) -> C
 def examples() -> dict[str, Content]:
     """Every example by the name of its files."""
     down = "gpu-017 is DOWN*, slurmd failed since 04:58 UTC"
-    job = "Job 4711 llama-70b (ann, 512 GPUs); dies 05:03 UTC if nobody acts"
+    job = "Job 4711 llama-70b (ann, 512 GPUs); dies from 05:03 UTC on if nobody acts"
     cause = "A1 slurmd is dead (one node): slurmd failed; the host answers"
     cards = {
         "requested": example(RunState.REQUESTED, "gpu-017: Node dropped, asked by ann", "Looking"),

@@ -26,12 +26,13 @@ def test_a_dead_slurmd_is_started() -> None:
         "evidence looks evidence.save(node=gpu-017)",
         "start acts service.start(node=gpu-017, unit=slurmd)",
         "heard looks node.await(node=gpu-017, condition=responding)",
+        "after looks node.observe(node=gpu-017)",
     ]
 
 
 def test_a_called_runbook_is_played_too() -> None:
     down = node("DOWN", "NOT_RESPONDING", slurmd_state="failed", reason_kind="internal")
-    assert _told("node-dropped", down, node="gpu-017")[-3:] == [
+    assert _told("node-dropped", down, node="gpu-017")[-4:-1] == [
         "back calls return-node v1",
         "back/facts looks node.observe(node=gpu-017)",
         "back/resume acts node.return(node=gpu-017)",
@@ -45,7 +46,7 @@ def test_a_step_that_needs_a_person_ends_the_playing() -> None:
 
 def test_a_node_in_other_hands_is_only_told_of() -> None:
     told = _told("node-dropped", node("IDLE", "DRAIN", holder="other"), node="gpu-017")
-    assert any("tell(say=gpu-017: A13" in line for line in told)
+    assert any("tell(say=hands off" in line for line in told)
 
 
 def test_each_target_of_a_loop_is_told_by_itself() -> None:

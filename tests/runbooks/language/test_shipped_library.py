@@ -81,12 +81,13 @@ def test_a_look_comes_before_everything_else() -> None:
 
 
 def test_a1_starts_slurmd_and_waits_until_it_is_heard() -> None:
-    assert acts(slurmd_dead()) == ["start", "heard"]
+    assert acts({**slurmd_dead(), "job_count": 0}) == ["start", "heard"]
+    assert acts({**slurmd_dead(), "job_count": 1}) == ["start", "heard", "after"]
 
 
 def test_a1_on_a_down_node_is_drained_before_and_returned_after() -> None:
     down = node("DOWN", "NOT_RESPONDING", slurmd_state="failed", reason_kind="internal")
-    assert acts(down) == ["hold", "start", "heard", "back"]
+    assert acts({**down, "job_count": 0}) == ["hold", "start", "heard", "back"]
 
 
 def test_a4a_restarts_slurmd_and_leaves_a_drain_that_is_not_ours() -> None:
