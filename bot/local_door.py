@@ -7,6 +7,7 @@ and nothing of the engine.
 import contextlib
 import logging
 import secrets
+import select
 import socket
 import struct
 import threading
@@ -202,10 +203,9 @@ def _turn_away(connection: socket.socket, why: str) -> None:
 
 def _gone(connection: socket.socket) -> bool:
     """Whether the follower has left; he keeps his place no longer than that."""
-    try:
-        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-    except BlockingIOError:
-        return False
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0)) and connection.recv(1, socket.MSG_PEEK) == b""
 
 
 def _read_line(connection: socket.socket) -> bytes:

@@ -50,6 +50,8 @@ def parse(text: str) -> Command:
         raise Misread(
             f"that is {len(text)} characters; a command has at most {LONGEST}: say it shorter"
         )
+    if "\n" in text.strip():
+        raise Misread("a command is one line, and this has more: say each by itself")
     plain = straighten(text)
     try:
         words = shlex.split(plain)

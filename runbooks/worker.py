@@ -173,7 +173,7 @@ class Worker:
         try:
             self._rest(run, self._engine.advance(run).at or self._idle(run, due_us))
         except StoreFailed as problem:  # no fault of the run: it goes on where it stands
-            log.error("%s waits, the ledger takes nothing: %s", run, problem)
+            log.warning("%s waits, the ledger takes nothing: %s", run, problem)
             self._rest(run, self._clock.now().wall + TICK)
         except Exception as problem:  # a fault of ours must stop this run, not the bot
             log.exception("%s could not go on", run)

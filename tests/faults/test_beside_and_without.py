@@ -94,7 +94,7 @@ def test_a_bot_that_starts_without_slurmctld_says_so_and_does_nothing(place: Yar
 def test_ten_minutes_under_sigstop_lose_nothing_and_repeat_nothing(place: Yard) -> None:
     bot = place.bot()
     bot.start()
-    stopped = []
+    stopped: list[int] = []
 
     def stop(request: Request, pid: int) -> None:
         if request.sort is Sort.WRITE and not stopped:
