@@ -17,6 +17,8 @@ from bot.terminal import plain
 
 _ON_THE_FILE = frozenset({"verify", "rebuild", "backup", "restore"})
 """What `audit` does to a file that is named; without a file the running bot is asked."""
+DATA_FOLDER = Path("/var/lib/nodewarden")
+"""The default of `bot.data_folder`, for a command that was given no configuration."""
 _AWAY_CODE = 4
 """Exit code when no bot answers."""
 
@@ -73,7 +75,7 @@ def _ask(ask: Ask, given: dict[str, Any]) -> int:
     code, shown = 0, 0
     path = _socket(given)
     if ask.words[0] == Verb.HALT and not _options(given["words"]):
-        _halt_file_first(path, ask.words[1:])
+        _halt_file_first(_data_folder(given), ask.words[1:])
     for line in talk(path, ask):
         if given["as_json"]:
             click.echo(json.dumps(line))
@@ -122,23 +124,42 @@ def _socket(given: dict[str, Any]) -> Path:
         from config.load import load
 
         return load(list(given["config"])).bot.socket_path
-    return Path("/var/lib/nodewarden/nodewarden.sock")
+    return DATA_FOLDER / "nodewarden.sock"
 
 
-def _halt_file_first(socket: Path, reason: tuple[str, ...]) -> None:
+def _data_folder(given: dict[str, Any]) -> Path:
+    """Where the bot keeps its database and looks for the halt file; the socket may lie elsewhere."""
+    if given["config"]:
+        return _configured(list(given["config"]))
+    beside = _socket(given).parent
+    return next((at for at in (beside, DATA_FOLDER) if _is_data_folder(at)), beside)
+
+
+def _configured(paths: list[Path]) -> Path:
+    from config.load import load
+
+    return load(paths).bot.data_folder
+
+
+def _is_data_folder(folder: Path) -> bool:
+    """Asked without a fault of those who may not even look into it."""
+    return os.access(folder / "nodewarden.db", os.F_OK)
+
+
+def _halt_file_first(folder: Path, reason: tuple[str, ...]) -> None:
     """The file stops the bot even where it does not answer; who may not write it asks the bot."""
     from runbooks.halt import HaltFile
 
-    path = socket.parent / "halt"
-    if (socket.parent / "nodewarden.db").exists() and os.access(socket.parent, os.W_OK):
+    path = folder / "halt"
+    if _is_data_folder(folder) and os.access(folder, os.W_OK):
         HaltFile(path).set(" ".join(reason) or "halted from the command line")
         click.echo(f"halt file written: {path}")
 
 
 def _halt_by_file(given: dict[str, Any], away: BotAway) -> int:
     """No bot answered: the file alone counts."""
-    path = _socket(given).parent / "halt"
-    if path.exists():
+    path = _data_folder(given) / "halt"
+    if os.access(path, os.F_OK):
         click.echo("halted: no new effect begins. The bot did not answer; it keeps to the file")
         return 0
     click.echo(f"{away}; and {path} cannot be written by you: ask the bot's account", err=True)
