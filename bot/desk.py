@@ -5,6 +5,7 @@ outside. What changes something is committed when `submit` returns; what only as
 `bot.answers`.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -107,7 +108,8 @@ class Desk:
 
     def turn_away(self, door: Door, said: str, because: str) -> Reply:
         """The answer to somebody whom a door does not let in: `said`; the record says `because`."""
-        self._gate.turn_away(door, because)
+        with contextlib.suppress(StoreError):  # a full disk lets nobody in either
+            self._gate.turn_away(door, because)
         return Reply(kind=ReplyKind.DENIED, lines=(said,), data={"error": said})
 
     # -- runs ---------------------------------------------------------------------------------

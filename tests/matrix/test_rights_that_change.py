@@ -1,7 +1,11 @@
 """Roles and accounts that change between asking, approving and acting; groups while Slack is away."""
 
+import pytest
+
+from audit_log.errors import StoreFailed
 from audit_log.records import EventKind
 from bot.standin.vocabulary import Command
+from tests.matrix.people import STRANGER
 from tests.matrix.shells import Shell
 from tests.matrix.site import Spot, at_slack, at_the_socket
 
@@ -130,4 +134,18 @@ def test_accounts_that_are_no_members_may_nothing_and_are_recorded_once(fresh: F
         assert [(one.actor, one.data["door"]) for one in found] == [("stranger", "slack")]
         assert why in str(found[0].data["because"])
         assert user.id not in str(found[0].data)
+    assert site.bot.parts.halt.reason() is None
+
+
+def test_a_stranger_is_turned_away_also_when_that_cannot_be_recorded(
+    fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, shells = fresh
+
+    def full(*_: object) -> None:
+        raise StoreFailed("the disk is full")
+
+    monkeypatch.setattr(site.bot.gate, "turn_away", full)
+    assert "nobody in the configuration" in at_the_socket(site, shells[STRANGER], "halt x")
+    assert "nobody in the configuration" in at_slack(site, STRANGER, "halt x")
     assert site.bot.parts.halt.reason() is None

@@ -5,7 +5,7 @@ from config.permissions import Permission
 from tests.matrix.commands import COMMANDS, EXEMPT, Command, gaps
 from tests.matrix.everything import help_per_role, matrix, verdicts
 from tests.matrix.golden_file import golden
-from tests.matrix.site import Spot
+from tests.matrix.site import Spot, at_slack
 from tests.matrix.table import render
 
 
@@ -34,3 +34,8 @@ def test_a_permission_that_is_forgotten_or_both_driven_and_exempted_is_noticed()
         "node.drain is driven and exempted",
         "verb help is not driven",
     ]
+
+
+def test_can_understands_a_mention_in_slack(site: Spot) -> None:
+    assert "otto may node.drain" in at_slack(site, "vic", "can @otto node.drain gpu-100")
+    assert "vic may not node.drain" in at_slack(site, "vic", "can @vic node.drain gpu-100")
