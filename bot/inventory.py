@@ -104,7 +104,13 @@ class Inventory:
         if snapshot is None:
             return Target(cluster=cluster, nodes=nodes)
         known = [snapshot.nodes[node] for node in nodes if node in snapshot.nodes]
-        owners = {job.user for node in nodes for job in snapshot.jobs_on(node)}
+        wanted = frozenset(nodes)
+        # Job by job, not node by node: thousands of nodes and a long queue are asked about here.
+        owners = {
+            job.user
+            for job in snapshot.jobs
+            if job.holds_nodes and not wanted.isdisjoint(job.nodes)
+        }
         return Target(
             cluster=cluster,
             nodes=nodes,
