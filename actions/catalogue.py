@@ -111,7 +111,7 @@ DEFAULT_SLURM_CONF = "/etc/slurm/slurm.conf"
 def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> ClusterSite:
     """Hands for one configured cluster; asks no controller yet."""
     if settings.kind is ClusterKind.SIMULATED and settings.simulated_socket is not None:
-        line = Line(path=settings.simulated_socket)
+        line = Line(path=settings.simulated_socket, redactor=ground.redactor)
         simulated = SimulatedCluster(name=name, line=line)
         return ClusterSite(
             cluster=simulated,

@@ -112,7 +112,8 @@ class Ledger:
         """Use `open`."""
         self._store = store
         self._clock = clock
-        self._redactor = redactor
+        self.redactor = redactor
+        """Masks what comes in; the doors use it at the entrance, the ledger as the last line."""
         self.projectors: tuple[Projector, ...] = (
             RestorationProjector(),
             TargetsProjector(),
@@ -226,7 +227,7 @@ class Ledger:
     def _append(self, event: Event, now: datetime) -> Record:
         """On the writer thread: one record more."""
         head = self._position.head
-        encoded = encode(event, seq=head.seq + 1, at=now, prev=head.digest, redactor=self._redactor)
+        encoded = encode(event, seq=head.seq + 1, at=now, prev=head.digest, redactor=self.redactor)
         for content in encoded.spilled:
             self._keep(content)
         self._store.writer.execute(

@@ -90,6 +90,10 @@ class Desk:
             Verb.AUDIT: self._audit,
         }
 
+    def heard(self, text: str) -> str:
+        """What came in at a door, secrets masked before anything reads, repeats or stores it."""
+        return self._parts.ledger.redactor.text(text)
+
     def submit(self, request: Request) -> Reply:
         """The answer. Never raises for what a person can cause."""
         try:

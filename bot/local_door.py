@@ -143,7 +143,7 @@ class LocalDoor:
 
     def _reply(self, actor: Actor, ask: Ask) -> Reply:
         try:
-            command = parse_words(ask.words)
+            command = parse_words([self._desk.heard(word) for word in ask.words])
         except Misread as problem:
             return misread(str(problem))
         request = Request(actor=actor, door=Door.CLI, command=command, key=ask.key)

@@ -56,7 +56,9 @@ def parse(text: str) -> Command:
     try:
         words = shlex.split(plain)
     except ValueError as problem:
-        raise Misread(f"a quotation mark is not closed. I read: {_shown(plain)}") from problem
+        raise Misread(
+            f"a quotation mark is not closed: close it or leave it out. I read: {_shown(plain)}"
+        ) from problem
     return parse_words(words)
 
 
@@ -112,7 +114,7 @@ def _token(body: str) -> str:
     if target.startswith("!subteam^"):
         return f"@{target.removeprefix('!subteam^')}"
     if target.startswith("!"):
-        raise Misread(f"a broadcast ({_shown(target)}) cannot be part of a command")
+        raise Misread(f"a broadcast ({_shown(target)}) cannot be part of a command: leave it out")
     host = re.sub(r"^(?:https?://|mailto:)", "", target).rstrip("/")
     if label and label != host:
         raise Misread(f"a link reads {_shown(label)} but leads to {_shown(host)}: type it as text")

@@ -72,6 +72,7 @@ def run_standalone(paths: list[Path], words: tuple[str, ...], *, as_json: bool) 
 def _carry_out(bot: Bot, words: tuple[str, ...], *, as_json: bool) -> int:
     try:
         actor = _actor(bot)
+        words = tuple(bot.desk.heard(word) for word in words)
         command = parse_words(words)
     except Stranger as problem:
         reply = bot.desk.turn_away(Door.STANDALONE, str(problem), UNKNOWN)

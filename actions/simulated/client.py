@@ -23,6 +23,7 @@ from actions.simulated import stage, wire
 from actions.simulated.wire import Request, Sort
 from config.ids import ClusterName
 from config.node_names import NodeName
+from config.redaction import Redactor
 
 _CHUNK = 1 << 20
 
@@ -38,6 +39,8 @@ class Line:
     path: Path
     caller: str = "nodewarden"
     limit: timedelta = timedelta(seconds=5)
+    redactor: Redactor | None = None
+    """Masks secrets in what comes in; a director, who only plays, has none."""
 
     def ask(self, sort: Sort, verb: str, arguments: Mapping[str, object]) -> bytes:
         """The JSON of the answer.
@@ -66,7 +69,8 @@ class Line:
                 raise LostCall(f"no answer from the simulated cluster: {error}") from error
         if not answer:
             raise LostCall("the connection to the simulated cluster was closed without an answer")
-        return wire.decode_answer(answer)
+        decoded = wire.decode_answer(answer)
+        return decoded if self.redactor is None else wire.masked(decoded, self.redactor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

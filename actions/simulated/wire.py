@@ -13,6 +13,7 @@ from enum import StrEnum
 from pydantic import TypeAdapter
 
 from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from config.redaction import Redactor
 
 LARGEST_REQUEST = 1 << 20
 LARGEST_ANSWER = 1 << 28
@@ -83,6 +84,14 @@ def decode_answer(answer: bytes) -> bytes:
     if not rest.endswith(b"\n"):
         raise ValueError("the answer of the simulated cluster was cut off")
     return rest
+
+
+def masked(value: bytes, redactor: Redactor) -> bytes:
+    """The value's JSON with every secret in it masked, as the shell does it for a real cluster."""
+    text = value.decode()
+    if redactor.is_clean(text):
+        return value
+    return json.dumps(redactor.values({"value": json.loads(text)})["value"]).encode()
 
 
 def clean(text: str) -> str:

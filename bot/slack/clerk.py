@@ -71,7 +71,7 @@ class Clerk:
 
     def read(self, ask: Ask) -> Command:
         """The command that was typed. Raises Misread."""
-        return parse(from_slack(ask.text))
+        return parse(self._desk.heard(from_slack(ask.text)))
 
     def begin(self, ask: Ask, command: Command) -> "asyncio.Task[Answer]":
         """Carry it out; the same key again gives the same answer and is not carried out again."""

@@ -6,6 +6,7 @@ import unicodedata
 import pytest
 
 from actions.simulated.scenes import HOSTILE_NAMES, HOSTILE_REASON
+from actions.simulated.wire import clean
 from tests.faults.bots import Served, Yard, json_lines
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2Jred\u202eder\r\nSECOND LINE\u2028third"
@@ -46,7 +47,9 @@ def test_a_reason_of_another_person_moves_no_cursor_and_stops_no_run(
     place: Yard, text: str
 ) -> None:
     with place.server.lock:
-        place.stage.world.plug("admin_drain", {"node": "gpu-067", "reason": text, "by": "dana"})
+        place.stage.world.plug(
+            "admin_drain", {"node": "gpu-067", "reason": clean(text), "by": "dana"}
+        )
     bot = place.bot()
     bot.start()
     for words in (("node", "gpu-067"), ("status",), ("status", "gpu-067")):
@@ -87,7 +90,7 @@ def test_kernel_lines_that_are_not_utf8_or_that_steer_a_terminal_are_evidence(
 ) -> None:
     with place.server.lock:
         for line in (ESCAPES, NOT_UTF8, "y" * 100_000):
-            place.stage.world.plug("log_kernel", {"node": "gpu-003", "line": line})
+            place.stage.world.plug("log_kernel", {"node": "gpu-003", "line": clean(line)})
         place.stage.world.plug("lose_gpus", {"node": "gpu-003", "present": 7})
     bot = place.bot()
     bot.start()

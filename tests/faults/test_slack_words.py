@@ -16,7 +16,7 @@ from tests.faults.answers import told
 from tests.faults.test_hostile_names import NAMES
 
 SHAPES = {
-    "4,000 characters": "drain gpu-068 " + "x" * 3986,
+    "4,001 characters": "drain gpu-068 " + "x" * 3987,
     "8,000 characters": "drain gpu-068 " + "x" * 7986,
     "an unbalanced quote": 'drain gpu-068 "RMA 4711',
     "an unbalanced smart quote": "drain gpu-068 “RMA 4711",
@@ -25,7 +25,7 @@ SHAPES = {
     "a link to a node": "drain <http://evil|gpu-001> x",
     "a link with a node's name": "drain <http://evil.example/gpu-001|gpu-001> x",
     "a mail address": "drain <mailto:x@evil.example|gpu-001> x",
-    "everybody": "drain gpu-001 <!channel>",
+    "everybody": "drain gpu-001 @channel",
     "everybody, spelled out": "drain <!everyone|gpu-001> x",
     "a channel for a node": "drain <#C1|gpu-001> x",
     "a user for a node": "drain <@U1> x",
@@ -86,6 +86,35 @@ def test_what_slack_and_phones_make_of_words_is_refused_by_name(site: Site, what
     told(f"Slack: {what}", answer)
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "drain <http://evil|gpu-001> x",
+        "drain <https://evil.example/|gpu-001> x",
+        "drain <mailto:a@evil|gpu-001> x",
+        "drain <!subteam^S1|gpu-001> x",
+        "drain <!here> x",
+        "drain <gpu-001",
+        "drain <<gpu-001>> x",
+        "drain <|gpu-001> x",
+    ],
+)
+def test_a_link_that_leads_elsewhere_than_it_reads_is_refused(site: Site, raw: str) -> None:
+    """As Slack delivers it; at the keyboard such a text is escaped."""
+    slack = site.slack
+    bot = f"<@{slack.world.users['U0000000B'].id}>"
+    ann = slack.person("ann")
+    base = {"type": "app_mention", "user": ann.id, "channel": slack.channel("#ops").id}
+    before = len(slack.ephemerals_of("ann"))
+    event = {**base, "text": f"{bot} {raw}", "ts": f"{before + 1}.1"}
+    slack.interactions.event(ann.user, event)
+    slack.wait_until(lambda: len(slack.ephemerals_of("ann")) > before, 10)
+    answer = slack.ephemerals_of("ann")[-1].text
+    assert dead(answer)
+    assert site.runs() == []
+    told(f"Slack: {raw}", answer)
+
+
 def test_smart_quotes_are_read_as_quotes(site: Site) -> None:
     answer = said(site, "plan drain-node “gpu-068” “reason=RMA 4711”")
     assert answer == "", "the answer comes later, because it asks the cluster"
@@ -100,10 +129,10 @@ def test_smart_quotes_are_read_as_quotes(site: Site) -> None:
     [("gpu-071", HOSTILE_NAMES[0]), ("gpu-072", HOSTILE_NAMES[1]), ("gpu-073", HOSTILE_REASON)],
 )
 def test_a_hostile_job_or_reason_is_shown_and_is_dead(site: Site, node: str, text: str) -> None:
-    before = len(site.slack.ephemerals_of("ann"))
     assert said(site, f"node {node}") == ""
-    site.slack.wait_until(lambda: len(site.slack.ephemerals_of("ann")) > before, 10)
-    shown = site.slack.ephemerals_of("ann")[-1]
+    begin = f"{node} on sim"
+    site.slack.wait_until(lambda: begin in str(site.slack.ephemerals_of("ann")), 10)
+    (shown,) = [m for m in site.slack.ephemerals_of("ann") if begin in m.seen]
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     assert escaped.replace("`", "ʼ") in shown.seen
     assert "<!" not in shown.seen
