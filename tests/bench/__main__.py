@@ -6,6 +6,7 @@ file system in memory would flatter every number.
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -74,14 +75,20 @@ def main() -> int:
     rows = options.rows or scale.rows
     names = options.only or list(MEASUREMENTS)
     numbers: list[Number] = []
-    for name in names:
-        with TemporaryDirectory(prefix="nodewarden-bench-", dir=options.folder) as room:
-            folder = Path(room)
+    with TemporaryDirectory(prefix="nodewarden-bench-", dir=options.folder) as room:
+        full = Path(room) / "full"
+        if set(names) & set(NEED_ROWS):
+            _say(f"filling a ledger with {rows:,} rows")
+            _fill(full, rows)
+        for name in names:
+            _say(f"measuring {name}")
+            folder = Path(room) / name
             if name in NEED_ROWS:
-                _say(f"{name}: filling a ledger with {rows:,} rows")
-                _fill(folder, rows)
-            _say(f"{name}: measuring")
+                shutil.copytree(full, folder)
+            else:
+                folder.mkdir()
             numbers += MEASUREMENTS[name](folder, scale)
+            shutil.rmtree(folder)
     print(_conditions(options.quick))
     print(table(numbers))
     return 0
@@ -97,6 +104,7 @@ def _options() -> argparse.Namespace:
 
 
 def _fill(folder: Path, rows: int) -> None:
+    folder.mkdir()
     engine = open_engine(folder)
     fill(engine.parts.ledger, rows)
     engine.parts.ledger.close()

@@ -70,7 +70,8 @@ def workspace() -> Iterator[SlackStandIn]:
 def _bare(slack: SlackStandIn) -> Iterator[None]:
     """The comparison, connected."""
     tokens = (slack.base_url, slack.bot_token, slack.app_token)
-    child = subprocess.Popen([*interpreter(), "tests.bench.bare_bolt", *tokens])
+    argv = [*interpreter(), "tests.bench.bare_bolt", *tokens]
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     try:
         slack.wait_for_bot(within=30)
         yield
