@@ -235,7 +235,7 @@ class Night:
             if self._agreed():
                 continue
             now = self.run(run)
-            if not now.open or due is None:
+            if due is None or not self._goes_on(now):
                 return now
             self.forward(due)
             if self.clock.now().wall > end:
@@ -252,11 +252,17 @@ class Night:
             for agreed in self._agreed():
                 worker.changed(agreed)  # as the desk does
             now = self.run(run)
-            if not now.open or not any(each.open and _moves(each) for each in self.runs()):
+            if not self._goes_on(now):
                 return now
             if self.ledger.head.seq == before:
                 self.world_clock.now_is(self.plugs.forward(max(worker.idle(), A_SECOND)))
         raise AssertionError(f"{run} does not come to an end: {self.run(run)}")
+
+    def _goes_on(self, run: Run) -> bool:
+        """Whether it is open and something will still happen: a caller waits for what it called."""
+        still = [each for each in self.runs() if each.open]
+        callers = {each.parent for each in still}
+        return run.open and any(_moves(each) for each in still if each.id not in callers)
 
     def run(self, run: RunId) -> Run:
         """One run, as committed."""
