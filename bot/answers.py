@@ -6,6 +6,7 @@ Called by `bot.desk` after the permission check. Reads projections, the last sna
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from actions.contract import Call, Done, Failed, Refusal, Unreadable
 from audit_log.gate import Gate, Question
@@ -84,8 +85,21 @@ class Answers:
         return run_nodes(run)
 
     def card(self, run: RunId) -> Card | None:
-        """The card of a run as it is now."""
-        return self._cards.card(run)
+        """The card of a run as it is now, with the names of its people."""
+        shown = self._cards.card(run)
+        if shown is None:
+            return None
+        named = self._identities.named
+        return replace(
+            shown,
+            title=named(shown.title),
+            lines=tuple(named(line) for line in shown.lines),
+            steps=tuple(named(step) for step in shown.steps),
+        )
+
+    def named(self, reply: Reply) -> Reply:
+        """The answer with the names of people for their ids."""
+        return replace(reply, lines=tuple(self._identities.named(line) for line in reply.lines))
 
     def _status(self, actor: Actor, door: Door, command: Command) -> Reply:
         if not command.words:
@@ -93,7 +107,7 @@ class Answers:
         word = command.words[0]
         if word.startswith("run-") or word.isdecimal():
             run = self.run(word)
-            shown = self._cards.card(run.id)
+            shown = self.card(run.id)
             if shown is not None:
                 lines = (shown.title, *shown.lines, *shown.steps)
                 return done(*lines, data=self._cards.as_json(run), run=run.id)
@@ -292,7 +306,7 @@ class Answers:
     def _whoami(self, actor: Actor, door: Door, _command: Command) -> Reply:
         roles = ", ".join(sorted(actor.roles)) or "no role"
         shared = "; a shared account, it cannot approve" if actor.shared else ""
-        line = f"you are {actor.name} ({actor.id}) at the {door} door, with {roles}{shared}"
+        line = f"you are {actor.name} at the {door} door, with {roles}{shared}"
         data: JsonMap = {"name": actor.name, "id": actor.id, "roles": sorted(actor.roles)}
         return done(line, data=data)
 

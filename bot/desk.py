@@ -96,6 +96,9 @@ class Desk:
 
     def submit(self, request: Request) -> Reply:
         """The answer. Never raises for what a person can cause."""
+        return self._answers.named(self._submit(request))
+
+    def _submit(self, request: Request) -> Reply:
         try:
             act = self._verbs.get(request.command.verb)
             if act is not None:
@@ -201,7 +204,7 @@ class Desk:
         run = self._known(request)
         reason = request.command.rest(1)
         self._need(request, Permission.RUN_CONTROL, self._target(run))
-        by = f"{request.actor.name}: {reason}" if reason else f"{request.actor.name}"
+        by = f"{request.actor.id}: {reason}" if reason else f"{request.actor.id}"
         after = self._requests.stop(run.id, how, request.actor, by)
         self._changed(run.id)
         when = "" if after.state.final or not after.state.acts else " at its next step boundary"
@@ -257,7 +260,7 @@ class Desk:
         run = self._known(request)
         self._need(request, self._to_approve(run), self._target(run))
         plan = request.command.options.get("plan")
-        reason = f"{request.actor.name}: {request.command.rest(1) or 'no reason given'}"
+        reason = f"{request.actor.id}: {request.command.rest(1) or 'no reason given'}"
         hash_ = PlanHash(plan) if plan else None
         after = self._requests.deny(run.id, hash_, request.actor, reason)
         self._changed(run.id)
@@ -276,13 +279,13 @@ class Desk:
             return done(f"the limit {limit} is open again")
         if "clear" in command.flags:
             self._need(request, Permission.HALT_CLEAR, Target())
-            self._requests.clear_halt(request.actor.id, f"{request.actor.name}: {reason}")
+            self._requests.clear_halt(request.actor.id, f"{request.actor.id}: {reason}")
             self._answers.wake()
             return done("resumed: waiting runs go on")
         self._need(request, Permission.HALT_SET, Target())
         unrecorded: tuple[str, ...] = ()
         try:
-            self._requests.halt(request.actor.id, f"{request.actor.name}: {reason}".strip(": "))
+            self._requests.halt(request.actor.id, f"{request.actor.id}: {reason}".strip(": "))
         except StoreError as problem:  # the file was written before, and the file is what counts
             unrecorded = (f"the halt stands, and could not be recorded: {problem}",)
         halted = "halted: no new effect begins, at any door"
@@ -298,7 +301,7 @@ class Desk:
         reason = command.rest(1)
         if not reason:
             raise Misread(f"say why. Usage: {VERBS[Verb.HANDS_OFF].usage}")
-        said = f"{request.actor.name}: {reason}"
+        said = f"{request.actor.id}: {reason}"
         self._requests.hands_off(cluster, nodes.names, request.actor.id, said)
         return done(f"hands off {nodes}: no runbook touches them")
 

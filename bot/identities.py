@@ -4,6 +4,7 @@ Called by the doors and by the check before each step. Slack's group memberships
 last answer; a list that cannot be renewed gives what it gave, and never takes a role away.
 """
 
+import re
 import threading
 from collections.abc import Mapping
 
@@ -15,6 +16,10 @@ from config.people import Directory, PersonEntry
 
 UNKNOWN = "nobody in the configuration"
 """How the ledger calls a stranger: it holds no names."""
+
+
+_PERSON = re.compile(r"\bp-[0-9a-f]{10}\b", re.ASCII)
+"""An opaque id as `audit_log.people` mints it."""
 
 
 class Stranger(Exception):
@@ -71,6 +76,10 @@ class Identities:
     def name(self, actor: ActorId) -> str:
         """What people call this actor; the opaque id itself where nothing is known."""
         return self._names.get(actor) or (actor if actor == "engine" else self._people.name(actor))
+
+    def named(self, text: str) -> str:
+        """A stored text with the names of its people: the ledger holds opaque ids only (design 4)."""
+        return _PERSON.sub(lambda found: self.name(ActorId(found[0])), text)
 
     def os_user(self, actor: ActorId) -> str | None:
         """The OS user of a person by name, for grants that reach only own jobs: jobs have names."""

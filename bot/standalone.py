@@ -129,9 +129,9 @@ def _denied(bot: Bot, actor: Actor) -> str:
 
 def _tell(bot: Bot, actor: Actor, words: tuple[str, ...]) -> None:
     """Break-glass: recorded before anything is done, and paged."""
-    why = f"{actor.name} works standalone: {' '.join(words)}"[:200]
+    why = f"{actor.id} works standalone: {' '.join(words)}"[:200]
     key = f"nodewarden/{bot.parts.ledger.instance}/standalone"
-    details = json.dumps({"actor": actor.name, "words": " ".join(words)[:500]})
+    details = json.dumps({"actor": actor.id, "words": " ".join(words)[:500]})
     data = {"key": key, "summary": why, "details": details}
     event = Event(kind=EventKind.PAGE_INTENDED, actor=actor.id, data=data)
     bot.parts.ledger.commit(lambda transaction: transaction.append(event))

@@ -24,6 +24,7 @@ from bot.desk import Desk
 from bot.diagnostics import Doctor
 from bot.identities import Identities
 from bot.inventory import Inventory
+from bot.named_pager import NamedPager
 from bot.pools import Pools
 from bot.rights import StepRights
 from config.actors import ENGINE
@@ -141,7 +142,7 @@ def _wire(
     doctor = Doctor(settings, parts, inventory, anchoring)
     doctor.doors.append(checks.findings)
     answers = _answers(below, parts, anchoring, doctor)
-    paging = Paging(ledger, pager, clock)
+    paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
     duties = (
         HaltWatch(ledger, parts.halt).tick,
         inventory.refresh,

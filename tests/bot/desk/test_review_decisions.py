@@ -29,7 +29,9 @@ class Counter:
         self.bench = Bench(folder, {"light": LIGHT})
         gate = Gate(self.bench.ledger, self.bench.clock, lambda: {"oncall": ALL}, lambda _: None)
         inventory: Any = SimpleNamespace(target=lambda *_: Target(cluster=CLUSTER))
-        answers: Any = SimpleNamespace(run=self._run, nodes=lambda _: (), wake=lambda: None)
+        answers: Any = SimpleNamespace(
+            run=self._run, nodes=lambda _: (), wake=lambda: None, named=lambda reply: reply
+        )
         self.desk = Desk(self.bench.parts, gate, inventory, answers, lambda _: None)
 
     def _run(self, text: str) -> Run:
