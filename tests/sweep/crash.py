@@ -14,6 +14,7 @@ from typing import Any
 from actions.simulated.state import Effect
 from audit_log.rebuild import rebuild
 from audit_log.verify import verify
+from runbooks.machine import RunState
 from tests.sweep.mortal import Moment, Point, Sort
 from tests.sweep.night import Night
 from tests.sweep.scenarios import Scenario
@@ -115,6 +116,8 @@ class Sweep:
         life = theatre.must_live(scenario, self.play)
         self.labels = life.labels
         self.reference = self.end(life)
+        unsound = tuple(books(theatre, life.told or {}))
+        assert not unsound, f"without a crash already: {unsound}"
         self.swept = Swept(scenario=scenario.name)
         self._ends: dict[object, tuple[str, bool]] = {}
 
@@ -195,6 +198,27 @@ class Sweep:
         assert life.told is not None
         self.theatre.settle()
         return the_end(self.theatre, life.told)
+
+
+def books(theatre: Theatre, told: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong between ledger and cluster at any end: locks, marks, pages."""
+    if told["locks"] and not any(state in OPEN for _, state, _ in told["runs"].values()):
+        yield f"every run is over, and these locks are held: {told['locks']}"
+    marked = {str(node) for node, _, _ in told["marks"]}
+    drained = {
+        node.name
+        for node in theatre.snapshot().nodes.values()
+        if node.draining and node.reason.startswith("nw ")
+    }
+    if marked != drained:
+        yield f"marks in the ledger {sorted(marked)}, on the cluster {sorted(drained)}"
+    paged = {run for _, run in told["pages"]}
+    for run, (_, state, why) in told["runs"].items():
+        if state == RunState.NEEDS_PERSON and run not in paged:
+            yield f"{run} needs a person and nobody is paged: {why}"
+
+
+OPEN = frozenset(state.value for state in RunState if not state.final)
 
 
 def the_end(theatre: Theatre, told: Mapping[str, Any]) -> End:
