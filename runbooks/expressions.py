@@ -7,6 +7,7 @@ parsed again, neither as an expression nor as a number.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -21,6 +22,7 @@ LONGEST_EXPRESSION = 4096
 """Characters of one template; it bounds the work, because there are no loops."""
 LARGEST_RESULT = 64 * 1024
 """Bytes of one result (design 6)."""
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*)*", re.ASCII)
 DEEPEST = 32
 """Levels of nesting of a template's data or of a value."""
 
@@ -53,9 +55,14 @@ def evaluate(template: Json, names: JsonMap) -> Json:
 
 
 def value_of(expression: str, names: JsonMap) -> Json:
-    """The value of a bare expression (`for_each`). Raises ExpressionError."""
+    """The value of a bare expression (`for_each`). Raises ExpressionError.
+
+    What only names a value makes nothing new, so its size is not limited: ten thousand nodes are
+    one name.
+    """
     value = walk(_expression(expression), names)
-    _check_size(value, expression)
+    if _PLAIN_NAME.fullmatch(expression.strip()) is None:
+        _check_size(value, expression)
     return value
 
 

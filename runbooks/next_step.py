@@ -13,7 +13,7 @@ from config.json_values import Json, JsonMap
 from config.node_names import NodeName
 from runbooks.builtin import DECIDE_PERSON
 from runbooks.definition import Definition
-from runbooks.expressions import ExpressionError, evaluate, truth
+from runbooks.expressions import ExpressionError, evaluate, truth, value_of
 from runbooks.machine import RunState
 from runbooks.model import OnFailure, Runbook, Step
 from runbooks.run import Run, StepRecord, StepState, step_key
@@ -211,7 +211,7 @@ def targets(frame: Frame, step: Step) -> tuple[NodeName | None, ...]:
     """Nodes of a `for_each`, or the one anonymous target. Raises ExpressionError."""
     if step.for_each is None:
         return (None,)
-    value = evaluate("{{ " + step.for_each + " }}", names(frame))
+    value = value_of(step.for_each, names(frame))
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         raise ExpressionError("for_each does not give a list of nodes", f"step {step.id}")
     return tuple(NodeName(str(name)) for name in value)

@@ -37,7 +37,7 @@ class Scale:
     plans: tuple[int, ...]
 
 
-FULL = Scale(rows=1_000_000, samples=2_000, seconds=10, runs=30, times=5, plans=(1_000, 3_500))
+FULL = Scale(rows=1_000_000, samples=2_000, seconds=10, runs=30, times=5, plans=(5_000, 10_000))
 QUICK = Scale(rows=20_000, samples=200, seconds=2, runs=5, times=2, plans=(200,))
 OPEN_RUNS = 100
 
