@@ -232,7 +232,7 @@ class Night:
         end = self.clock.now().wall + LONGEST
         for _ in range(MOST_ROUNDS):
             due = self.turn()
-            if self._agreed():
+            if self.agree():
                 continue
             now = self.run(run)
             if due is None or not self._goes_on(now):
@@ -249,7 +249,7 @@ class Night:
         for _ in range(MOST_TICKS):
             before = self.ledger.head.seq
             worker.tick()
-            for agreed in self._agreed():
+            for agreed in self.agree():
                 worker.changed(agreed)  # as the desk does
             now = self.run(run)
             if not self._goes_on(now):
@@ -291,8 +291,8 @@ class Night:
         """Let the world's time pass."""
         self.world_clock.now_is(self.plugs.forward(until - self.clock.now().wall))
 
-    def _agreed(self) -> tuple[RunId, ...]:
-        """Runs for which another person says yes now, where that is what they wait for."""
+    def agree(self) -> tuple[RunId, ...]:
+        """Another person says yes to every plan that waits for one; the runs."""
         waiting = [
             run
             for run in self.runs()
