@@ -3,8 +3,10 @@
 A test says what it was told under a name; `NODEWARDEN_WRITE_GOLDENS=1` puts it into the file.
 """
 
+import fcntl
 import os
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +20,7 @@ _CHANGING = (
     (re.compile(r"\b\d\d:\d\d(:\d\d)? UTC"), "<time> UTC"),
     (re.compile(r"/[0-9a-f]{8}\]"), "/<bot>]"),
     (re.compile(r"\(\d+ s\)"), "(<n> s)"),
-    (re.compile(r"\bpid \d+"), "pid <pid>"),
+    (re.compile(r"\bpid \d+ on [^\s)]+"), "pid <pid> on <host>"),
     (re.compile(r"\b[0-9a-f]{16,64}\b"), "<digest>"),
     (re.compile(r"<folder>[^\s:;,)]*/tmp[^\s/]*"), "<folder>"),
 )
@@ -46,10 +48,18 @@ def told(name: str, text: str, folders: Mapping[str, str] | None = None) -> None
     now = plainly(text, folders)
     assert now
     assert "Traceback" not in now, now
-    known = golden()
     if os.environ.get("NODEWARDEN_WRITE_GOLDENS"):
-        parts = {**known, name: now}
-        body = "".join(f"\n## {key}\n{parts[key]}\n" for key in sorted(parts))
-        PATH.write_text(HEAD + body, "utf-8")
+        _write(name, now)
         return
-    assert now == known.get(name), f"{name}: read it, then write the golden file again"
+    assert now == golden().get(name), f"{name}: read it, then write the golden file again"
+
+
+def _write(name: str, text: str) -> None:
+    """Put it into the file, also where several processes of pytest do so at once."""
+    with (Path(tempfile.gettempdir()) / "nodewarden-answers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        parts = {**golden(), name: text}
+        beside = PATH.with_suffix(".new")
+        body = "".join(f"\n## {key}\n{parts[key]}\n" for key in sorted(parts))
+        beside.write_text(HEAD + body, "utf-8")
+        beside.replace(PATH)

@@ -41,10 +41,12 @@ def test_a_second_bot_with_the_same_run_numbers_takes_and_returns_nothing_of_the
     first.until("Finished", "status", "run-1")
     place.rounds(second)
     assert "run-1" in second.lines("drain", "gpu-068", "mine too")
-    second.wait(lambda: MARK in second.lines("status", "run-1"), "the word of another bot")
-    told("a drain of another bot", second.lines("status", "run-1"))
+    failed = second.until("FAILED", "status", "run-1")
+    assert MARK in failed
+    told("a drain of another bot", failed)
     second.lines("return", "gpu-068")
-    returned = second.until("only who drained a node returns it", "status", "run-2")
+    returned = second.until("page accepted", "status", "run-2")
+    assert "only who drained a node returns it" in returned
     told("a return of what another bot drained", returned)
     assert place.effects() == ["drain gpu-068"]
     place.plugs.forward(timedelta(minutes=2))

@@ -176,7 +176,7 @@ def test_a_minute_without_slurmctld_is_waited_out(room: Room) -> None:
     room.say("bob", "approve run-1")
     room.clocks.passes(timedelta(minutes=1))
     room.wait(lambda: "does not answer" in room.say("ann", "status").lines[0], "it is not said")
-    assert room.state("run-1") in {"running", "waiting"}
+    assert room.state("run-1") in {"awaiting_approval", "running", "waiting"}
     room.plugs.pull("controller_up")
     for _ in range(4):
         room.clocks.passes(timedelta(minutes=1))

@@ -10,7 +10,7 @@ from actions.simulated.wire import clean
 from tests.faults.bots import Served, Yard, json_lines
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2Jred\u202eder\r\nSECOND LINE\u2028third"
-NOT_UTF8 = "caf\udce9 \udcff"
+NOT_UTF8 = "na\udcefve \udcff"
 """As Python hands on bytes that are not UTF-8."""
 
 

@@ -73,7 +73,7 @@ def test_a_name_that_is_none_is_refused(site: Site, what: str) -> None:
     answer = said(site, f"drain {name} x" if name.strip() else f'drain "{name}" x')
     assert dead(answer)
     assert site.runs() == []
-    told(f"Slack: {what}", answer)
+    told(f"Slack drain: {what}", answer)
 
 
 @pytest.mark.parametrize("what", SHAPES)

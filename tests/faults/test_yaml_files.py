@@ -72,7 +72,7 @@ def test_a_configuration_with_a_value_that_yaml_turns_into_something_else(
 
 BROKEN = {
     "a duplicate key": (b"title: Look", b"version: 2\ntitle: Look"),
-    "a key that is unknown": (b"title: Look", b"titel: x\ntitle: Look"),
+    "a key that is unknown": (b"title: Look", b"titles: x\ntitle: Look"),
     "a tab": (b"  - id: facts", b"\t- id: facts"),
     "bytes that are not UTF-8": (b"Look at", b"Look \xff at"),
     "an action that is none": (b"node.observe", b"node.obsreve"),
