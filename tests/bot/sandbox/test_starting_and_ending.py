@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -45,6 +46,13 @@ def _running(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str
                 process.kill()
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose Unix sockets have names below the kernel's 108 bytes, however tests are run."""
+    with tempfile.TemporaryDirectory(prefix="nwsb-") as folder:
+        yield Path(folder)
+
+
 def _processes_below(folder: Path) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
@@ -64,28 +72,28 @@ def _gone(folder: Path) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_ends_everything_and_takes_the_state_away(
-    tmp_path: Path, number: signal.Signals
+    short: Path, number: signal.Signals
 ) -> None:
-    with _running(tmp_path) as (process, said):
-        assert len(_processes_below(tmp_path)) == 2, "the cluster and the bot"
+    with _running(short) as (process, said):
+        assert len(_processes_below(short)) == 2, "the cluster and the bot"
         process.send_signal(number)
         rest, _ = process.communicate(timeout=60)
         assert process.returncode == 0, rest
     assert re.search(r"http://127\.0\.0\.1:\d+", said)
     assert len(re.findall(r"^  [123]\. ", said, re.MULTILINE)) == 3
-    assert _processes_below(tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
+    assert _processes_below(short) == []
+    assert list(short.iterdir()) == []
 
 
-def test_after_a_kill_no_bot_and_no_cluster_lives_on(tmp_path: Path) -> None:
-    with _running(tmp_path) as (process, _):
+def test_after_a_kill_no_bot_and_no_cluster_lives_on(short: Path) -> None:
+    with _running(short) as (process, _):
         process.kill()
         process.wait(20)
-        assert _gone(tmp_path)
+        assert _gone(short)
 
 
-def test_the_command_line_of_another_shell_reaches_the_bot(tmp_path: Path) -> None:
-    with _running(tmp_path) as (_, said):
+def test_the_command_line_of_another_shell_reaches_the_bot(short: Path) -> None:
+    with _running(short) as (_, said):
         found = re.search(r"NODEWARDEN_SOCKET=(\S+)", said)
         assert found is not None
         environment = {**os.environ, "NODEWARDEN_SOCKET": found[1], "PYTHONPATH": str(ROOT)}
@@ -99,8 +107,8 @@ def test_the_command_line_of_another_shell_reaches_the_bot(tmp_path: Path) -> No
     assert "sandbox: 12 nodes, 0 out, 0 jobs run" in answer.stdout
 
 
-def test_a_kept_folder_remembers_its_runs(tmp_path: Path) -> None:
-    options = SandboxOptions(scene="small", folder=tmp_path / "kept")
+def test_a_kept_folder_remembers_its_runs(short: Path) -> None:
+    options = SandboxOptions(scene="small", folder=short / "kept")
     with Sandbox(options) as box:
         box.start_bot()
         assert box.ask("drain", "gpu-11", "RMA", "4711")["run"] == "run-1"
@@ -109,18 +117,18 @@ def test_a_kept_folder_remembers_its_runs(tmp_path: Path) -> None:
         assert "run-1 drain-node gpu-11" in box.ask("status", "run-1")["lines"][0]
 
 
-def test_a_taken_port_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_taken_port_is_said_and_leaves_nothing(short: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        options = SandboxOptions(scene="small", port=taken.getsockname()[1], folder=tmp_path)
+        options = SandboxOptions(scene="small", port=taken.getsockname()[1], folder=short)
         with pytest.raises(SandboxError, match="in use"):
             Sandbox(options).__enter__()
-    assert _processes_below(tmp_path) == []
+    assert _processes_below(short) == []
 
 
-def test_a_scene_that_cannot_be_played_is_named(tmp_path: Path) -> None:
-    options = SandboxOptions(scene=str(tmp_path / "absent.yaml"), folder=tmp_path)
+def test_a_scene_that_cannot_be_played_is_named(short: Path) -> None:
+    options = SandboxOptions(scene=str(short / "absent.yaml"), folder=short)
     with pytest.raises(SandboxError, match=r"absent\.yaml"):
         Sandbox(options).__enter__()
 
@@ -151,5 +159,4 @@ def test_time_that_jumps_in_the_simulation_does_not_stop_the_bot(lively: Sandbox
         lively.playground.cluster_plugs["clock +1 min"]()
     lively.playground.kill_slurmd("gpu-04")
     assert lively.ask("run", "node-dropped", "gpu-04")["run"] == "run-1"
-    card = lively.slack.channel("#ops").expect("node-dropped gpu-04")
-    card.expect_update("did service.start gpu-04", within=30)
+    lively.slack.channel("#ops").expect("did service.start gpu-04", within=30)

@@ -107,7 +107,7 @@ def test_deny_asks_why_and_the_reason_is_kept(
     form.submit(values).ack()
     waiting.expect_update("Cancelled", within=10)
     record = site.records(EventKind.APPROVAL_DENIED)[0]
-    assert record.event.data["reason"] == 'bob: wait" for 05:00'
+    assert record.event.data["reason"] == f'{record.event.actor}: wait" for 05:00'
     assert site.state("run-1") == "cancelled"
 
 
