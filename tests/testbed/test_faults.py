@@ -117,6 +117,13 @@ def test_a_reboot_gives_a_new_boot_id_and_moves_the_kernel_log(slurm_testbed: Sl
     slurm_testbed.wait_for_states(node, "IDLE")
 
 
+def _is_back(testbed: SlurmTestbed, node: str) -> bool:
+    """Idle; resumed again where it registered only after it was resumed, which makes it DOWN anew."""
+    if "DOWN" in testbed.node_states(node):
+        testbed.admin_resume(node)
+    return testbed.node_states(node) == {"IDLE"}
+
+
 def test_a_reboot_ends_the_steps_of_the_node(slurm_testbed: SlurmTestbed) -> None:
     job = slurm_testbed.train(("gpu-10",), "--partition=short", "--no-requeue")
     assert _commands_with(str(job.journal))
@@ -126,8 +133,7 @@ def test_a_reboot_ends_the_steps_of_the_node(slurm_testbed: SlurmTestbed) -> Non
     assert _commands_with(str(job.journal)) == []
     slurm_testbed.wait_for_job(job.id, "NODE_FAIL")
     slurm_testbed.wait_for_states("gpu-10", "DOWN")
-    slurm_testbed.admin_resume("gpu-10")
-    slurm_testbed.wait_for_states("gpu-10", "IDLE")
+    slurm_testbed.wait_for(lambda: _is_back(slurm_testbed, "gpu-10"), "gpu-10 is back")
 
 
 def test_scontrol_reboot_reboots_the_node(slurm_testbed: SlurmTestbed) -> None:
