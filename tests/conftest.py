@@ -3,6 +3,11 @@
 import os
 
 import pytest
+from hypothesis import settings
+
+# A slow machine is no failure; where CI is set, hypothesis' own "ci" settings stay beneath.
+settings.register_profile("patient", settings(), deadline=None)
+settings.load_profile("patient")
 
 _FOREIGN = ("SLACK_", "SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "NODEWARDEN_BOT")
 

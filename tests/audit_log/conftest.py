@@ -2,14 +2,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from audit_log.ledger import Ledger
 from tests.audit_log.ledgers import Counts, HandClock, open_ledger
-
-# A busy machine makes an example slow; slowness is no failure.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 @pytest.fixture
