@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from config.redaction import MASK, Redactor
 
-
 SECRET = 'kJ9/qX+"canary\\7 ü&v'
 PLAIN = "s3cr3t-of-the-site"
 REDACTOR = Redactor([SECRET, PLAIN])
