@@ -234,6 +234,7 @@ class Machine:
 
     def _end_all(self) -> None:
         """Every process of this namespace but this one, as at a loss of power."""
+        _insist_on_own_namespace()  # outside of one, kill(-1) by root would end the whole host
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
         while any(unit.pid for unit in self.units.values()):
@@ -263,8 +264,15 @@ def _peer(connection: socket.socket) -> int:
     return int(user)
 
 
+def _insist_on_own_namespace() -> None:
+    """Only process 1 of a PID namespace plays a machine."""
+    if os.getpid() != 1:
+        sys.exit("supervisor.py is not process 1 of a PID namespace: SlurmTestbed starts it in one")
+
+
 def main(path: str) -> None:
     """Run the machine that the file describes."""
+    _insist_on_own_namespace()
     machine = Machine(json.loads(Path(path).read_text(encoding="utf-8")))
     machine.prepare()
     machine.start_first()
