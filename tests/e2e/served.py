@@ -97,7 +97,11 @@ class ServedBot:
             self.process = subprocess.Popen(
                 self.testbed.as_bot(argv), cwd="/", env=environment, stderr=log
             )
-        self.testbed.wait_for(self._ready, "the bot answers and has read the cluster")
+        try:
+            self.testbed.wait_for(self._ready, "the bot answers and has read the cluster")
+        except BaseException:
+            self.kill()  # no fixture ends a bot that never became ready
+            raise
 
     def _ready(self) -> bool:
         if self.process is not None and self.process.poll() is not None:
