@@ -179,12 +179,15 @@ def controller_down(state: Here, *, killed: bool = True) -> None:
     state.controller.up = False
 
 
-def controller_up(state: Here) -> None:
-    """slurmctld starts: nodes are UNKNOWN until it has heard of them."""
+def controller_up(state: Here, *, ago: timedelta = timedelta()) -> None:
+    """slurmctld starts: nodes are UNKNOWN until it has heard of them.
+
+    `ago` is for a slurmctld that started so long before it was heard of again.
+    """
     control = state.controller
     if control.up:
         return
-    control.up, control.settled, control.booted_at = True, False, state.now
+    control.up, control.settled, control.booted_at = True, False, state.now - ago
     for node in state.nodes.values():
         # SlurmdTimeout begins anew for every node that does not answer this slurmctld.
         node.last_response = state.now

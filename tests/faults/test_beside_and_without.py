@@ -84,8 +84,7 @@ def test_a_bot_that_starts_without_slurmctld_says_so_and_does_nothing(place: Yar
     bot.start()
     told("slurmctld is gone at the start: a drain", bot.lines("drain", "gpu-068", "x"))
     told("slurmctld is gone at the start: status", bot.lines("status"))
-    place.plugs.pull("controller_up")
-    place.plugs.forward(timedelta(minutes=2))
+    place.plugs.pull("controller_up", ago=timedelta(minutes=2))
     bot.until("run-1", "drain", "gpu-068", "x")
     bot.until("Finished", "status", "run-1")
 

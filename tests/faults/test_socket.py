@@ -5,12 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
+from actions.simulated.wire import Request, Sort
 from bot.local_door import MOST_OF_ONE
 from tests.faults.answers import told
 from tests.faults.bots import DEADLINE, ROOT, Served, Yard
@@ -116,15 +118,21 @@ def by_another_user(bot: Served) -> str:
 def test_followers_that_vanish_give_their_places_back(place: Yard) -> None:
     bot = place.bot()
     bot.start()
-    place.plugs.pull("controller_down", killed=False)
-    place.rounds(bot)
+    released = threading.Event()
+
+    def holds(request: Request, _: int) -> None:
+        if request.sort is Sort.WRITE:
+            released.wait(DEADLINE)
+
+    place.at_request = holds
     request = {"words": ["drain", "gpu-068", "x"], "key": "k-1", "follow": True}
     for _ in range(MOST_OF_ONE):
         with connected(bot) as line:
             line.sendall(json.dumps(request).encode() + b"\n")
             assert answer(line)["run"] == "run-1", "the same key is the same request"
     bot.wait(lambda: "gpu-068" in bot.lines("list", "runs", "--all"), "a place")
-    place.plugs.pull("controller_up")
+    assert "Finished" not in bot.lines("status", "run-1"), "they left while it was going"
+    released.set()
     bot.until("Finished", "status", "run-1")
     assert place.effects() == ["drain gpu-068"]
 
