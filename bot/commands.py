@@ -47,6 +47,8 @@ class VerbSpec:
     """None: everybody may."""
     changes: bool = False
     """Whether it can change anything; such a command is committed before it is acknowledged."""
+    changing: frozenset[str] = frozenset()
+    """First words with which a verb that only asks changes something after all."""
     words: tuple[int, int] = (0, 0)
     """At least and at most so many words after the verb."""
     flags: frozenset[str] = frozenset()
@@ -210,11 +212,13 @@ VERBS: dict[Verb, VerbSpec] = {
         ),
         VerbSpec(
             verb=Verb.AUDIT,
-            usage="audit [query | export] [actor=… target=… run=… action=… since=7d] [--csv]",
-            summary="Who did what: query, or export as JSON Lines or CSV.",
+            usage="audit [query | export] [actor=… target=… run=… action=… since=7d] [--csv]"
+            ' | audit verify | audit anchor | audit confirm RUN|all ["reason"]',
+            summary="Who did what; whether the log is whole; after a restore, let runs act again.",
             example="audit target=gpu-017 since=7d",
             permission=Permission.AUDIT_READ,
-            words=(0, 12),
+            changing=frozenset({"anchor", "confirm"}),
+            words=(0, 30),
             flags=frozenset({"csv"}),
         ),
         VerbSpec(

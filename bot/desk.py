@@ -342,7 +342,7 @@ class Desk:
 
     def _record_refusal(self, request: Request, why: str) -> None:
         """A change that was asked for and cannot be done is recorded; a question is not."""
-        if not VERBS[request.command.verb].changes:
+        if not request.command.changes:
             return
         event = Event(
             kind=EventKind.REQUEST_REFUSED,

@@ -35,6 +35,12 @@ class Command:
     text: str
     """As it was understood, to be echoed."""
 
+    @property
+    def changes(self) -> bool:
+        """Whether it can change anything; such a command is committed before it is acknowledged."""
+        spec = VERBS[self.verb]
+        return spec.changes or (bool(self.words) and self.words[0] in spec.changing)
+
     def rest(self, start: int) -> str:
         """The words from `start` on, as one text (a reason)."""
         return " ".join(self.words[start:])

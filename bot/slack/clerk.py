@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from audit_log.errors import StoreError
 from bot.answers import Answers
-from bot.commands import VERBS, Verb
+from bot.commands import Verb
 from bot.desk import Desk, Request
 from bot.identities import UNKNOWN, Stranger
 from bot.phrases import Command, Misread, from_slack, parse
@@ -92,7 +92,7 @@ class Clerk:
             actor = await self._visitors.admit(ask)
         except TurnedAway as problem:
             return await self._turned_away(problem, command)
-        changes = VERBS[command.verb].changes
+        changes = command.changes
         if changes and ask.direct and not _holds_back(command):
             text = "say it in a channel where others see it; here the bot only answers questions"
             return shown(refused(text), command)
@@ -119,7 +119,7 @@ class Clerk:
         request = Request(
             actor=actor, door=Door.SLACK, command=command, key=ask.key, place=ask.channel
         )
-        threads = self._acting if VERBS[command.verb].changes else self._reading
+        threads = self._acting if command.changes else self._reading
         loop = asyncio.get_running_loop()
         try:
             reply = await loop.run_in_executor(threads, self._desk.submit, request)

@@ -17,7 +17,7 @@ from slack_bolt import BoltResponse
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.error import BoltUnhandledRequestError
 
-from bot.commands import VERBS, Verb
+from bot.commands import Verb
 from bot.phrases import Command, Misread, straighten
 from bot.replies import refused
 from bot.slack import asks, blocks
@@ -84,7 +84,7 @@ class Listeners:
         except Misread as problem:
             await ack(**privately(not_understood(problem).content))
             return
-        if VERBS[command.verb].changes:
+        if command.changes:
             await self._acknowledge(ack, ask, command)
             return
         repeated = self.clerk.knows(ask)

@@ -5,11 +5,13 @@ import threading
 
 import pytest
 
-from audit_log.records import EventKind
+from audit_log.records import Event, EventKind
 from bot.desk import Request
 from bot.replies import Reply
 from bot.slack import listeners
 from bot.standin.server import SlackStandIn
+from config.actors import ENGINE
+from config.json_values import Json
 from tests.bot.slack.conftest import Site
 
 
@@ -212,3 +214,21 @@ def test_a_slow_commit_is_acknowledged_in_time_and_answered_afterwards(
     disk.set()
     command.expect_ephemeral("run-1 started")
     assert site.runs() == ["run-1"]
+
+
+def test_what_a_verb_of_questions_changes_is_committed_before_the_acknowledgement(
+    slack: SlackStandIn, site: Site
+) -> None:
+    told: dict[str, Json] = {"backup_head": 1, "lost_to": 1}
+    restored = Event(kind=EventKind.RESTORED, actor=ENGINE.id, data=told)
+    site.bot.parts.ledger.commit(lambda transaction: transaction.append(restored))
+    assert "every run may act again" in answer(slack, "adm", 'audit confirm all "looked at it"')
+    assert "anchored " in answer(slack, "adm", "audit anchor")
+    assert answer(slack, "adm", "audit verify") == ""
+
+
+def test_help_names_every_word_that_audit_takes(slack: SlackStandIn, site: Site) -> None:
+    command = slack.person("adm").command("#ops", "/ops help audit")
+    shown = command.expect_ephemeral("audit verify").seen
+    assert "audit anchor" in shown
+    assert "audit confirm RUN|all" in shown
