@@ -105,11 +105,15 @@ def _size_obstacle(scope: Scope, target: Target) -> str | None:
 
 
 def _owner_obstacle(scope: Scope, target: Target, os_user: str | None) -> str | None:
-    """No job at all is not "every job is mine": it would open every idle node to everybody."""
+    """No job at all is not "every job is mine": it would open every idle node to everybody. Nor is
+    a list from which jobs of others may be missing.
+    """
     if not scope.own_jobs:
         return None
     if os_user is None:
         return "reaches only one's own jobs, and no OS user is known for this actor"
+    if target.blind:
+        return f"reaches only one's own jobs, and whose jobs are concerned is not known: {target.blind}"
     if not target.job_owners:
         return "reaches only one's own jobs, and none is concerned here"
     others = len(target.job_owners - {os_user})

@@ -116,4 +116,11 @@ class Inventory:
             nodes=nodes,
             partitions={node.name: node.partitions for node in known},
             job_owners=frozenset(owners),
+            blind=_blind(snapshot),
         )
+
+
+def _blind(snapshot: Snapshot) -> str:
+    """Why nobody can be told whose jobs are where; the list may be as long as the cluster."""
+    more = len(snapshot.blind) - 1
+    return "".join(snapshot.blind[:1]) + (f" (and {more} more like it)" if more > 0 else "")

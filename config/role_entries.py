@@ -20,7 +20,8 @@ class GrantEntry(Section):
     nodes: Nodes | None = None
     """Only on these nodes, as `gpu-[001-016]`. Default: all."""
     own_jobs: Truth = False
-    """Only where every job concerned belongs to the person. Default: false."""
+    """Only where every job concerned belongs to the person, and nowhere while the cluster shows a job list
+    that cannot be believed. Default: false."""
     max_nodes: Count | None = None
     """At most so many nodes in one request. Default: no limit."""
 
