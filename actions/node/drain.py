@@ -4,6 +4,8 @@ Called by the engine. It writes only on a node that nobody holds, in one update 
 reads back. It must never drain a node that is drained already: that would replace its Reason.
 """
 
+from dataclasses import dataclass
+
 from actions.cluster import Job, Node, NodeBase
 from actions.contract import (
     ActionSpec,
@@ -14,20 +16,15 @@ from actions.contract import (
     Field,
     Observation,
     Outcome,
-    Refusal,
-    Rejected,
     Standing,
-    Unknown,
-    UnknownNode,
-    Unreadable,
     ValueType,
-    WriteUnknown,
 )
 from actions.node import readings
 from actions.node.fitting import first
 from actions.node.restore import UNCHECKED, overwritten
-from actions.node.settings import Hands
-from actions.ownership import MARK_KIND, UNKNOWN_BOOT, Holder, Holding, holding
+from actions.node.settings import NODE, Hands
+from actions.node.writing import last_look, written
+from actions.ownership import MARK_KIND, Holder, Holding, holding
 from actions.reasons import ReasonKind, classify, mark_text
 from config.json_values import Json, JsonMap
 from config.permissions import Permission
@@ -38,7 +35,7 @@ _SPEC = ActionSpec(
     summary="Take a node out of service; running jobs go on, no new ones start",
     permission=Permission.NODE_DRAIN,
     parameters={
-        "node": Field(type=ValueType.NODE, help="node as the cluster names it"),
+        "node": NODE,
         "reason": Field(
             type=ValueType.TEXT,
             help="why; its first 16 characters stand in the Reason, else the cause of the run",
@@ -63,12 +60,11 @@ _UNDER_WAY = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Drain:
     """The verb."""
 
-    def __init__(self, hands: Hands) -> None:
-        """Over these hands."""
-        self._hands = hands
+    hands: Hands
 
     @property
     def spec(self) -> ActionSpec:
@@ -77,11 +73,11 @@ class Drain:
 
     def look(self, call: Call) -> Observation:
         """Who holds the node, and which jobs would stay on it. Raises Unreadable, Refusal."""
-        snapshot = readings.settled_snapshot(call, self._hands)
-        node = readings.fresh_node(call, self._hands)
-        jobs = readings.fresh_jobs(call, self._hands)
-        boot_id = readings.boot_of(readings.host_facts(call, self._hands))
-        found = holding(readings.scene(call, self._hands, snapshot, node, boot_id), call)
+        snapshot = readings.settled_snapshot(call, self.hands)
+        node = readings.fresh_node(call, self.hands)
+        jobs = readings.fresh_jobs(call, self.hands)
+        boot_id = readings.boot_of(readings.host_facts(call, self.hands))
+        found = holding(readings.scene(call, self.hands, snapshot, node, boot_id), call)
         standing, why = _standing(node, found)
         return Observation(
             standing=standing,
@@ -100,36 +96,23 @@ class Drain:
 
     def do(self, call: Call) -> Outcome:
         """Look once more, write, read back."""
-        try:
-            snapshot = readings.cluster_of(call, self._hands).snapshot()
-            before = readings.fresh_node(call, self._hands)
-        except Unreadable as error:
-            return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
-        except Refusal as error:
-            return Failed(error=str(error), kind=FailureKind.REFUSED)
-        scene = readings.scene(call, self._hands, snapshot, before, UNKNOWN_BOOT)
-        standing, why = _standing(before, holding(scene, call))
+        before = last_look(call, self.hands)
+        if isinstance(before, Failed):
+            return before
+        standing, why = _standing(before.node, before.holding)
         if standing is Standing.OURS:
-            return Done(output=_output(before, before, call), mark_text=before.reason)
+            output = _output(before.node, before.node, call)
+            return Done(output=output, mark_text=before.node.reason)
         if standing is not Standing.NOT_SO:
             return Failed(error=f"nothing was written: {why}", kind=FailureKind.REFUSED)
-        return self._write(call, before)
+        return self._write(call, before.node)
 
     def _write(self, call: Call, before: Node) -> Outcome:
         text = mark_text(_cause(call), call.run, call.instance)
-        try:
-            self._hands.clusters[call.cluster].drain(before.name, text)
-        except WriteUnknown as error:
-            return Unknown(why=str(error))
-        except Unreadable as error:
-            return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
-        except (Rejected, UnknownNode, Refusal) as error:
-            return Failed(error=f"Slurm said no: {error}", kind=FailureKind.PERMANENT)
-        try:
-            after = readings.fresh_node(call, self._hands)
-        except (Unreadable, Refusal) as error:
-            return Unknown(why=f"written, but not read back: {error}")
-        taken = _read_back(after, text) or overwritten(call, self._hands, before, after, text)
+        after = written(call, self.hands, lambda cluster: cluster.drain(before.name, text))
+        if not isinstance(after, Node):
+            return after
+        taken = _read_back(after, text) or overwritten(call, self.hands, before, after, text)
         if isinstance(taken, Failed):
             return taken
         return Done(output={**_output(before, after, call), "unchecked": taken}, mark_text=text)

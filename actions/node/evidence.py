@@ -4,6 +4,7 @@ Called by the engine before a step that starts, reboots or returns anything. Rea
 cannot be read says so in its place and never stops the run.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from actions.contract import (
@@ -23,7 +24,7 @@ from actions.contract import (
 )
 from actions.node import readings
 from actions.node.fitting import first, last
-from actions.node.settings import Hands
+from actions.node.settings import NODE, Hands
 from config.json_values import Json
 from config.node_names import NodeName
 from config.permissions import Permission
@@ -37,7 +38,7 @@ _SPEC = ActionSpec(
     version=1,
     summary="Keep kernel logs, Reason and jobs of a node before something is done to it",
     permission=Permission.NODE_READ,
-    parameters={"node": Field(type=ValueType.NODE, help="node as the cluster names it")},
+    parameters={"node": NODE},
     output={
         "kernel_log": Field(type=ValueType.TEXT, help="end of this boot's kernel log"),
         "previous_kernel_log": Field(type=ValueType.TEXT, help="end of that of the boot before"),
@@ -52,12 +53,11 @@ _SPEC = ActionSpec(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class SaveEvidence:
     """The verb."""
 
-    def __init__(self, hands: Hands) -> None:
-        """Over these hands."""
-        self._hands = hands
+    hands: Hands
 
     @property
     def spec(self) -> ActionSpec:
@@ -71,8 +71,8 @@ class SaveEvidence:
     def do(self, call: Call) -> Outcome:
         """Read what there is."""
         try:
-            node = readings.fresh_node(call, self._hands)
-            jobs = readings.fresh_jobs(call, self._hands)
+            node = readings.fresh_node(call, self.hands)
+            jobs = readings.fresh_jobs(call, self.hands)
         except Unreadable as error:
             return Unknown(why=str(error))
         except Refusal as error:
@@ -96,7 +96,7 @@ class SaveEvidence:
 
     def _log(self, node: NodeName, *, previous: bool) -> str:
         try:
-            result = self._hands.nodes.kernel_log(node, previous)
+            result = self.hands.nodes.kernel_log(node, previous)
         except Unreadable as error:
             return first(f"not read: {error}", 300)
         if not result.ok:
@@ -106,7 +106,7 @@ class SaveEvidence:
 
     def _slurmd(self, node: NodeName) -> str:
         try:
-            found = self._hands.nodes.service(node, self._hands.settings.slurmd_unit)
+            found = self.hands.nodes.service(node, self.hands.settings.slurmd_unit)
         except Unreadable as error:
             return first(f"not read: {error}", 300)
         since = f" since {found.since:%Y-%m-%dT%H:%M:%SZ}" if found.since else ""

@@ -4,6 +4,8 @@ Called by the engine, also as the undo of a drain. It must never resume a node t
 the ledger, and never one whose gate could not be read.
 """
 
+from dataclasses import dataclass
+
 from actions.cluster import Node, NodeBase
 from actions.contract import (
     ActionSpec,
@@ -14,19 +16,14 @@ from actions.contract import (
     Field,
     Observation,
     Outcome,
-    Refusal,
-    Rejected,
     Standing,
-    Unknown,
-    UnknownNode,
-    Unreadable,
     ValueType,
-    WriteUnknown,
 )
 from actions.node import readings
 from actions.node.gate import Return, failing_at_controller, failing_gates
 from actions.node.restore import UNCHECKED, overwritten
 from actions.node.settings import Hands
+from actions.node.writing import last_look, written
 from actions.ownership import MARK_KIND, UNKNOWN_BOOT, holding
 from actions.remote_values import HostFacts
 from config.permissions import Permission
@@ -52,12 +49,11 @@ _SPEC = ActionSpec(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class GiveBack:
     """The verb."""
 
-    def __init__(self, hands: Hands) -> None:
-        """Over these hands."""
-        self._hands = hands
+    hands: Hands
 
     @property
     def spec(self) -> ActionSpec:
@@ -66,21 +62,21 @@ class GiveBack:
 
     def look(self, call: Call) -> Observation:
         """Whether the gate holds. Raises Unreadable, Refusal."""
-        snapshot = readings.settled_snapshot(call, self._hands)
-        node = readings.fresh_node(call, self._hands)
+        snapshot = readings.settled_snapshot(call, self.hands)
+        node = readings.fresh_node(call, self.hands)
         if _in_service(node):
             return _returned(node, call)
-        facts = readings.host_facts(call, self._hands)
+        facts = readings.host_facts(call, self.hands)
         boot_id = readings.boot_of(facts)
         # A boot that was planned is no reason to doubt the mark that was made before it.
         judged = UNKNOWN_BOOT if boot_id == _planned_boot(call) else boot_id
-        found = holding(readings.scene(call, self._hands, snapshot, node, judged), call)
+        found = holding(readings.scene(call, self.hands, snapshot, node, judged), call)
         wanted = Return(
             node=node,
             holding=found,
             planned_boot=_planned_boot(call),
             facts=facts,
-            slurmd=self._hands.nodes.service(node.name, self._hands.settings.slurmd_unit),
+            slurmd=self.hands.nodes.service(node.name, self.hands.settings.slurmd_unit),
         )
         gates = failing_gates(wanted)
         return Observation(
@@ -95,42 +91,27 @@ class GiveBack:
 
     def do(self, call: Call) -> Outcome:
         """Look once more at what the controller says, write, read back."""
-        try:
-            snapshot = readings.cluster_of(call, self._hands).snapshot()
-            before = readings.fresh_node(call, self._hands)
-        except Unreadable as error:
-            return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
-        except Refusal as error:
-            return Failed(error=str(error), kind=FailureKind.REFUSED)
-        if _in_service(before):
-            return Done(output={"state": before.state})
-        # The host was asked by `look`; here only the controller's record is read again.
-        found = holding(readings.scene(call, self._hands, snapshot, before, UNKNOWN_BOOT), call)
-        gates = failing_at_controller(before, found)
+        before = last_look(call, self.hands)
+        if isinstance(before, Failed):
+            return before
+        if _in_service(before.node):
+            return Done(output={"state": before.node.state})
+        gates = failing_at_controller(before.node, before.holding)
         if gates:
             return Failed(error=f"nothing written: {'; '.join(gates)}", kind=FailureKind.REFUSED)
-        return self._write(call, before)
+        return self._write(call, before.node)
 
     def _write(self, call: Call, before: Node) -> Outcome:
-        try:
-            self._hands.clusters[call.cluster].resume(before.name)
-        except WriteUnknown as error:
-            return Unknown(why=str(error))
-        except Unreadable as error:
-            return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
-        except (Rejected, UnknownNode, Refusal) as error:
-            return Failed(error=f"Slurm said no: {error}", kind=FailureKind.PERMANENT)
-        try:
-            after = readings.fresh_node(call, self._hands)
-        except (Unreadable, Refusal) as error:
-            return Unknown(why=f"written, but not read back: {error}")
+        after = written(call, self.hands, lambda cluster: cluster.resume(before.name))
+        if not isinstance(after, Node):
+            return after
         if not _in_service(after):
             return Failed(
                 error=f"{after.name} is {after.state} after RESUME, "
                 f"Reason '{after.reason[:200]}' by {after.reason_by or 'somebody'}: left so",
                 kind=FailureKind.PERMANENT,
             )
-        taken = overwritten(call, self._hands, before, after, "")
+        taken = overwritten(call, self.hands, before, after, "")
         if isinstance(taken, Failed):
             return taken
         return Done(output={"state": after.state, "unchecked": taken})

@@ -4,6 +4,7 @@ Called by the engine. Changes nothing. What could not be read is null, and never
 condition over null matches no cause. The values are put together in `actions.node.facts`.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from actions.cluster import NodeBase
@@ -13,18 +14,16 @@ from actions.contract import (
     Done,
     Failed,
     FailureKind,
-    Field,
     Observation,
     Outcome,
     Refusal,
     Standing,
     Unknown,
     Unreadable,
-    ValueType,
 )
 from actions.node import readings
 from actions.node.facts import FACTS, Seen, flat
-from actions.node.settings import Hands
+from actions.node.settings import NODE, Hands
 from actions.remote_values import Reach, Service, ServiceState
 from config.permissions import Permission
 
@@ -33,19 +32,18 @@ _SPEC = ActionSpec(
     version=1,
     summary="Read everything about a node that its diagnosis needs",
     permission=Permission.NODE_READ,
-    parameters={"node": Field(type=ValueType.NODE, help="node as the cluster names it")},
+    parameters={"node": NODE},
     output=FACTS,
     looks_only=True,
     time_limit=timedelta(minutes=3),
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Observe:
     """The verb."""
 
-    def __init__(self, hands: Hands) -> None:
-        """Over these hands."""
-        self._hands = hands
+    hands: Hands
 
     @property
     def spec(self) -> ActionSpec:
@@ -54,7 +52,7 @@ class Observe:
 
     def look(self, call: Call) -> Observation:
         """The controller's side alone. Raises Unreadable, Refusal."""
-        node = readings.fresh_node(call, self._hands)
+        node = readings.fresh_node(call, self.hands)
         return Observation(
             standing=Standing.NOT_SO,
             why=f"{node.name} is {node.state}",
@@ -74,19 +72,19 @@ class Observe:
 
     def _seen(self, call: Call) -> Seen:
         """Raises Unreadable, Refusal."""
-        snapshot = readings.cluster_of(call, self._hands).snapshot()
-        node = readings.fresh_node(call, self._hands)
-        unsettled = readings.unsettled(call, self._hands, snapshot)
+        snapshot = readings.cluster_of(call, self.hands).snapshot()
+        node = readings.fresh_node(call, self.hands)
+        unsettled = readings.unsettled(call, self.hands, snapshot)
         if unsettled and node.base is NodeBase.UNKNOWN:
             raise Unreadable(unsettled)
-        jobs = readings.fresh_jobs(call, self._hands)
-        unit, settings = self._hands.settings.slurmd_unit, self._hands.settings
-        reach = self._hands.nodes.reach(node.name)
+        jobs = readings.fresh_jobs(call, self.hands)
+        unit, settings = self.hands.settings.slurmd_unit, self.hands.settings
+        reach = self.hands.nodes.reach(node.name)
         alive = reach.reach is Reach.ALIVE
-        facts = readings.host_facts(call, self._hands) if alive else None
+        facts = readings.host_facts(call, self.hands) if alive else None
         slurmd = Service(unit=unit, state=ServiceState.UNKNOWN)
         if alive:
-            slurmd = self._hands.nodes.service(node.name, unit)
+            slurmd = self.hands.nodes.service(node.name, unit)
         return Seen(
             snapshot=snapshot,
             node=node,

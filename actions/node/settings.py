@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import ClusterHands, NodeHands, ReasonHistory
+from actions.contract import ClusterHands, Field, NodeHands, ReasonHistory, ValueType
 from config.ids import ClusterName
 from config.node_names import NodeName
+
+NODE = Field(type=ValueType.NODE, help="node as the cluster names it")
+"""The parameter that every verb of this area has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ Called by the engine, which asks again at the time that a Wait names and ends th
 `timeout:`. Changes nothing.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from actions.cluster import Node, NodeBase, drained
@@ -25,7 +26,7 @@ from actions.contract import (
 )
 from actions.node import readings
 from actions.node.readings import Jobs
-from actions.node.settings import Hands
+from actions.node.settings import NODE, Hands
 from config.permissions import Permission
 
 _POLL = timedelta(seconds=10)
@@ -37,7 +38,7 @@ _SPEC = ActionSpec(
     summary="Wait until a node answers, is registered, idle or drained",
     permission=Permission.NODE_READ,
     parameters={
-        "node": Field(type=ValueType.NODE, help="node as the cluster names it"),
+        "node": NODE,
         "condition": Field(type=ValueType.TEXT, help=", ".join(_CONDITIONS)),
         "deadline": Field(
             type=ValueType.TEXT,
@@ -55,12 +56,11 @@ _SPEC = ActionSpec(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class WaitFor:
     """The verb."""
 
-    def __init__(self, hands: Hands) -> None:
-        """Over these hands."""
-        self._hands = hands
+    hands: Hands
 
     @property
     def spec(self) -> ActionSpec:
@@ -69,7 +69,7 @@ class WaitFor:
 
     def look(self, call: Call) -> Observation:
         """What `do` would see. Raises Unreadable, Refusal."""
-        node = readings.fresh_node(call, self._hands)
+        node = readings.fresh_node(call, self.hands)
         return Observation(
             standing=Standing.NOT_SO, why=f"{node.name} is {node.state}", state=node.state
         )
@@ -101,15 +101,15 @@ class WaitFor:
 
     def _missing(self, call: Call, condition: str) -> tuple[Node, str]:
         """The node, and why the condition does not hold; the empty string when it does."""
-        node = readings.fresh_node(call, self._hands)
+        node = readings.fresh_node(call, self.hands)
         if condition in {"responding", "registered"}:
             return node, _answers(node, registered=condition == "registered")
-        missing = _empty(node, readings.fresh_jobs(call, self._hands), condition)
+        missing = _empty(node, readings.fresh_jobs(call, self.hands), condition)
         if missing or condition == "idle":
             return node, missing
         # Drained counts only when seen twice (hands 2): the record may be on the way to COMPLETING.
-        again = readings.fresh_node(call, self._hands)
-        return again, _empty(again, readings.fresh_jobs(call, self._hands), condition)
+        again = readings.fresh_node(call, self.hands)
+        return again, _empty(again, readings.fresh_jobs(call, self.hands), condition)
 
 
 def _answers(node: Node, *, registered: bool) -> str:
