@@ -49,6 +49,8 @@ class EventKind(StrEnum):
     STEP_RESOLVED = "step.resolved"
     """A person said whether an unknown effect happened."""
     CHILD_STARTED = "child.started"
+    STEP_TAKEN_OVER = "step.taken_over"
+    """What a called run left behind; its caller takes it back, and the called run has ended."""
 
     PAGE_INTENDED = "page.intended"
     PAGE_ACCEPTED = "page.accepted"

@@ -39,6 +39,7 @@ from runbooks.next_step import (
     Skip,
     Stop,
     TakeLocks,
+    TakeOver,
     Undone,
     UndoStep,
     next_step,
@@ -83,6 +84,7 @@ class Engine:
             Act: self._act,
             Recover: self._recover,
             UndoStep: self._undo,
+            TakeOver: self._take_over,
             Finish: self._finish,
             GiveUp: self._give_up,
             Undone: self._undone,
@@ -288,6 +290,9 @@ class Engine:
     def _undo(self, frame: Frame, move: UndoStep) -> Later | None:
         return self._acting.undo(frame, move.key)
 
+    def _take_over(self, frame: Frame, move: TakeOver) -> None:
+        self._journal.take_over(frame.run.id, move.key)
+
     def _call(self, frame: Frame, move: CallRunbook) -> Later | None:
         run, place = frame.run, move.place
         if move.child is None:
@@ -329,7 +334,13 @@ class Engine:
         self._journal.move(frame.run.id, moves[move.how], move.why)
 
     def _undone(self, frame: Frame, _move: Undone) -> None:
-        self._journal.move(frame.run.id, Move.UNDONE, "everything it did was taken back")
+        run = frame.run
+        unknown = [key for key, step in run.steps.items() if step.state is StepState.UNKNOWN]
+        if unknown:
+            why = f"{unknown[0]}: nobody knows whether it happened; the rest is taken back"
+            self._journal.move(run.id, Move.ESCALATE, why)
+            return
+        self._journal.move(run.id, Move.UNDONE, "everything it did was taken back")
 
     def _stop(self, frame: Frame, move: Stop) -> Later | None:
         run = frame.run

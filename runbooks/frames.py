@@ -12,14 +12,14 @@ from typing import Any
 
 from actions.cluster import Overview
 from actions.contract import Call
-from config.ids import ClusterName, PlanHash, RunId
+from config.ids import ClusterName, PlanHash, RunId, StepId
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.permissions import Denied, Permission
 from runbooks.definition import Definition
 from runbooks.journal import Journal
 from runbooks.model import Runbook
-from runbooks.next_step import Frame, Place
+from runbooks.next_step import Frame, Place, began_last
 from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.plan import Plan, PlannedStep
@@ -67,6 +67,7 @@ class Frames:
             plan_keys=frozenset(keys),
             plan_ready=bool(ready),
             locked=self.locks(run) <= frozenset(line[-1].locks),
+            called_past_return=self._called_past_return(definition, run),
         )
 
     def locks(self, run: Run) -> frozenset[str]:
@@ -174,10 +175,31 @@ class Frames:
     def place_of(self, frame: Frame, key: str) -> Place:
         """The place of a step that was begun, with the arguments its intent recorded."""
         record = frame.run.steps[key]
-        step = frame.runbook.step(record.step)
+        step = self._book_of(frame, key).step(record.step)
         if step is None:
             raise KeyError(f"{frame.run.id} has no step {record.step}")
         return Place(key=key, step=step, node=record.node, arguments=record.arguments)
+
+    def _book_of(self, frame: Frame, key: str) -> Runbook:
+        """The runbook in which this step stands: a called one for what was taken over from a call."""
+        book = frame.runbook
+        for call in key.split("/")[:-1]:
+            step = book.step(StepId(call.partition("@")[0]))
+            if step is None or step.call is None:
+                raise KeyError(f"{frame.run.id}: {key} is no step of a called run")
+            book = frame.definition.called[step.call]
+        return book
+
+    def _called_past_return(self, definition: Definition, run: Run) -> bool:
+        """Whether a run below this one began a step that cannot be turned back from."""
+        for record in run.steps.values():
+            called = self.run(record.child) if record.child is not None else None
+            if called is not None and (
+                began_last(self._runbook(definition, called), called)
+                or self._called_past_return(definition, called)
+            ):
+                return True
+        return False
 
     def denied(self, frame: Frame, permission: Permission, node: NodeName | None) -> str:
         """Why the requester may not do this now; the empty string when it may."""

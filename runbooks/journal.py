@@ -19,14 +19,14 @@ from config.json_values import JsonMap
 from config.node_names import NodeName
 from runbooks.intents import Changed, Intent, forbidden, intended, may_act
 from runbooks.machine import Move, RunState
-from runbooks.next_step import Place
+from runbooks.next_step import Place, left_behind
 from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.plan import Plan
 from runbooks.projection import load
 from runbooks.rails import Needed
 from runbooks.run import Run, StepState
-from runbooks.run_events import page_event, run_event
+from runbooks.run_events import call_undone, page_event, run_event, taken_over
 
 LARGEST_INLINE = 4096
 """Bytes of an output that go into the record itself; a larger one is an artefact (design 4)."""
@@ -301,6 +301,28 @@ class Journal:
             )
             data = {"key": place.key, "child": child}
             transaction.append(run_event(EventKind.CHILD_STARTED, now, data, place))
+
+        self._ledger.commit(decide)
+
+    def take_over(self, run: RunId, key: str) -> None:
+        """What the run called at `key` has left behind becomes this run's to take back; where that
+        is nothing (any more), the call itself is taken back.
+        """
+
+        def decide(transaction: Transaction) -> None:
+            now = load(transaction, run)
+            call = now.steps[key]
+            if now.state is not RunState.UNDOING or call.child is None:
+                raise Changed(run)
+            called = load(transaction, call.child)
+            if called.open:
+                raise Changed(f"{called.id} has not ended")
+            left = left_behind(called, self._parts.specs)
+            if left and not any(other.startswith(f"{key}/") for other in now.steps):
+                for name, step in left:
+                    transaction.append(taken_over(now, called.id, f"{key}/{name}", step))
+            else:
+                transaction.append(call_undone(now, key))
 
         self._ledger.commit(decide)
 

@@ -94,6 +94,13 @@ class UndoStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TakeOver:
+    """Take over what the run that this step called has left behind, in order to take it back."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """Every step is behind it."""
 
@@ -138,6 +145,7 @@ Next = (
     | Act
     | Recover
     | UndoStep
+    | TakeOver
     | Finish
     | GiveUp
     | Undone
@@ -167,6 +175,8 @@ class Frame:
     """Whether the plan in force (the caller's for a child) may be carried out."""
     locked: bool
     """Whether the locks of the plan in force are held."""
+    called_past_return: bool = False
+    """Whether a run that it called began a step that cannot be turned back from."""
 
 
 def next_step(frame: Frame) -> Next:
@@ -288,12 +298,17 @@ def _given_up(frame: Frame, step: Step, failed: list[StepRecord]) -> Next:
 
 
 def past_return(frame: Frame) -> bool:
-    """Whether a step that cannot be turned back from was begun."""
+    """Whether a step that cannot be turned back from was begun, here or in a called run."""
+    return frame.called_past_return or began_last(frame.runbook, frame.run)
+
+
+def began_last(runbook: Runbook, run: Run) -> bool:
+    """Whether this very run began a step that cannot be turned back from."""
     return any(
         step.point_of_no_return
-        for step in frame.runbook.steps
-        for record in frame.run.steps.values()
-        if record.step == step.id and record.attempt > 0
+        for step in runbook.steps
+        for key, record in run.steps.items()
+        if record.step == step.id and record.attempt > 0 and "/" not in key
     )
 
 
@@ -338,17 +353,38 @@ def _undo(frame: Frame) -> Next:
     if frame.run.stop_wanted:
         return Stop(how=frame.run.stop_wanted)
     key = to_take_back(frame.run, frame.specs)
-    return UndoStep(key=key) if key is not None else Undone()
+    if key is None:
+        return Undone()
+    return UndoStep(key=key) if frame.run.steps[key].child is None else TakeOver(key=key)
 
 
 def to_take_back(run: Run, specs: Mapping[str, ActionSpec]) -> str | None:
-    """The last effect that can be taken back; None when nothing is left."""
-    for key, record in reversed(tuple(run.steps.items())):
-        if record.state is not StepState.DONE or record.output.get("nothing_done"):
-            continue
-        if undoes(record, specs) is not None:
-            return key
-    return None
+    """The last step that left something which can be taken back; None when nothing is left."""
+    return next(
+        (key for key, record in reversed(tuple(run.steps.items())) if _leaves(record, specs)), None
+    )
+
+
+def _leaves(record: StepRecord, specs: Mapping[str, ActionSpec]) -> bool:
+    """Whether this step left something behind that can be taken back."""
+    if record.child is not None:
+        return record.state is not StepState.UNDONE
+    if record.state is not StepState.DONE or record.output.get("nothing_done"):
+        return False
+    return undoes(record, specs) is not None
+
+
+def left_behind(run: Run, specs: Mapping[str, ActionSpec]) -> tuple[tuple[str, StepRecord], ...]:
+    """Steps of a run that has ended which its caller has to take back, or to ask about."""
+    return tuple(
+        (key, record)
+        for key, record in run.steps.items()
+        if _leaves(record, specs)
+        or (
+            record.state is StepState.UNKNOWN
+            and (record.undoing or undoes(record, specs) is not None)
+        )
+    )
 
 
 def undoes(record: StepRecord, specs: Mapping[str, ActionSpec]) -> str | None:

@@ -8,7 +8,7 @@ from config.ids import InstanceId, RunId
 from config.json_values import JsonMap
 from config.node_names import fold
 from runbooks.next_step import Place
-from runbooks.run import Run, run_nodes
+from runbooks.run import Run, StepRecord, run_nodes
 
 
 def run_event(kind: EventKind, run: Run, data: JsonMap, place: Place | None = None) -> Event:
@@ -49,4 +49,49 @@ def page_event(run: Run, why: str, instance: InstanceId, limit: str = "") -> Eve
     details = json.dumps({"run": run.id, "cluster": run.cluster, "why": why[:1000]})
     return run_event(
         EventKind.PAGE_INTENDED, run, {"key": key, "summary": summary, "details": details}
+    )
+
+
+def taken_over(run: Run, called: RunId, key: str, step: StepRecord) -> Event:
+    """A step of a called run that its caller takes back from now on."""
+    data: JsonMap = {
+        "key": key,
+        "of": called,
+        "called": step.child,
+        "state": step.state.value,
+        "action": step.action,
+        "attempt": step.attempt,
+        "arguments": step.arguments,
+        "why": step.why[:500],
+        "undoing": step.undoing,
+        "done_by": step.done_by,
+    }
+    return Event(
+        kind=EventKind.STEP_TAKEN_OVER,
+        actor=ENGINE.id,
+        run=run.id,
+        step=step.step,
+        cluster=run.cluster,
+        node=step.node,
+        data=data,
+    )
+
+
+def call_undone(run: Run, key: str) -> Event:
+    """The end of taking back a called run: nothing of it is left that could be taken back."""
+    call = run.steps[key]
+    data: JsonMap = {
+        "key": key,
+        "attempt": call.attempt,
+        "outcome": "undone",
+        "why": f"nothing of {call.child} is left",
+    }
+    return Event(
+        kind=EventKind.STEP_FINISHED,
+        actor=ENGINE.id,
+        run=run.id,
+        step=call.step,
+        cluster=run.cluster,
+        node=call.node,
+        data=data,
     )

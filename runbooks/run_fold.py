@@ -264,6 +264,35 @@ def _child(run: Run, record: Record) -> Run:
     return _until(_step(run, record, step), None)
 
 
+def _taken_over(run: Run, record: Record) -> Run:
+    """A step of a called run stands behind the call from now on, as if it were the caller's own."""
+    data = _data(record)
+    step = record.event.step
+    if step is None:
+        raise ValueError(f"record {record.seq}: step.taken_over without step")
+    taken = StepRecord(
+        step=step,
+        node=record.event.node,
+        state=StepState(data["state"]),
+        action=data["action"],
+        attempt=data["attempt"],
+        arguments=data["arguments"],
+        why=data["why"],
+        started_at=record.at,
+        ended_at=record.at,
+        child=RunId(data["called"]) if data.get("called") else None,
+        undoing=data["undoing"],
+        done_by=data["done_by"],
+    )
+    call = data["key"].rpartition("/")[0]
+    entries = list(run.steps.items())
+    behind = max(
+        at for at, (key, _) in enumerate(entries) if key == call or key.startswith(f"{call}/")
+    )
+    entries.insert(behind + 1, (data["key"], taken))
+    return replace(run, steps=dict(entries), due_at=record.at)
+
+
 def _jump(run: Run, record: Record) -> Run:
     """A clock jump moves what the run waits for along with it: nothing expires by the jump alone."""
     shift = from_microseconds(_data(record)["by_us"]) - from_microseconds(0)
@@ -297,5 +326,6 @@ _FOLDS = {
     EventKind.STEP_FINISHED: _step_finished,
     EventKind.STEP_RESOLVED: _step_finished,
     EventKind.CHILD_STARTED: _child,
+    EventKind.STEP_TAKEN_OVER: _taken_over,
     EventKind.CLOCK_JUMPED: _jump,
 }

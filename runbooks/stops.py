@@ -100,7 +100,8 @@ def in_question(run: Run, specs: Mapping[str, ActionSpec]) -> str | None:
         if step.state is StepState.UNKNOWN:
             return key
     if run.turned_back:
-        return to_take_back(run, specs)
+        last = to_take_back(run, specs)
+        return last if last is None or run.steps[last].child is None else None
     for state in (StepState.FAILED, StepState.WAITING):
         for key, step in run.steps.items():
             if step.state is state and not (step.child and state is StepState.WAITING):
