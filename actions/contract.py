@@ -5,7 +5,8 @@ of another is a Protocol here, which `actions.catalogue` passes in.
 
 Rules that every action keeps (tests hold each action to them):
 
-* `look` changes nothing. `do` makes at most one outside write for one target.
+* `look` changes nothing. `do` makes at most one outside write for one target; a second one may only
+  take the first back, where the read-back shows that it must not stand.
 * `do` is called only after the intent is committed, and never twice for the same attempt.
 * A time-out of the write is `Unknown`, never `Failed`.
 * What a read-back shows to be foreign is `Failed` with the command that restores it.

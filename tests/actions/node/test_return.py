@@ -1,12 +1,22 @@
 """node.return: every gate, one by one, and the race with another operator."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from actions.cluster import NodeBase, Reservation
-from actions.contract import Done, Failed, FailureKind, Rejected, Standing, Unknown, WriteUnknown
+from actions.contract import (
+    Done,
+    Failed,
+    FailureKind,
+    Rejected,
+    Standing,
+    Unknown,
+    Unreadable,
+    WriteUnknown,
+)
 from actions.node.give_back import GiveBack
 from actions.remote_values import HostFacts, ServiceState
 from tests.actions.fakes import (
@@ -194,6 +204,59 @@ def test_who_drains_it_again_right_after_our_resume_keeps_the_node() -> None:
     assert isinstance(outcome, Failed)
     assert "dana" in outcome.error
     assert cluster.node.reason == "mine"
+
+
+def _restarts(nodes: FakeNodes, boot: str = OTHER_BOOT) -> Callable[[FakeCluster], None]:
+    """The host restarts at that moment, once."""
+
+    def restart(cluster: FakeCluster) -> None:
+        cluster.after_write = None
+        nodes.facts = replace(FACTS, boot_id=boot)
+
+    return restart
+
+
+def test_a_restart_between_look_and_write_drains_it_again_under_our_mark() -> None:
+    cluster, nodes = _cluster(), FakeNodes()
+    cluster.after_write = _restarts(nodes)
+    outcome = GiveBack(hands(cluster, nodes)).do(MARKED)
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is FailureKind.PERMANENT
+    assert f"restarted while it was given back (boot {BOOT}, now {OTHER_BOOT})" in outcome.error
+    assert cluster.written == ["resume gpu-01", "drain gpu-01 nw restarted [run-12/0a1b2c3d]"]
+    seen = GiveBack(hands(cluster, nodes)).look(MARKED)
+    assert (seen.standing, seen.owner) == (Standing.BLOCKED, "us:run-12")
+    assert "was restarted since run-12 drained it" in seen.why
+
+
+def test_a_drain_that_cannot_be_set_again_is_left_to_a_person_with_its_command() -> None:
+    cluster, nodes = _cluster(), FakeNodes()
+    restart = _restarts(nodes)
+
+    def also_refuse(there: FakeCluster) -> None:
+        restart(there)
+        there.before_write = lambda _there: setattr(there, "write_error", Rejected("no"))
+        there.write_happens = False
+
+    cluster.after_write = also_refuse
+    outcome = GiveBack(hands(cluster, nodes)).do(MARKED)
+    assert isinstance(outcome, Failed)
+    assert "new work may start on it" in outcome.error
+    assert outcome.restore.startswith("scontrol update NodeName=gpu-01 State=DRAIN ")
+
+
+def test_a_host_that_falls_silent_at_the_write_is_not_called_returned() -> None:
+    cluster, nodes = _cluster(), FakeNodes()
+    cluster.after_write = _restarts(nodes, "")
+    verb = GiveBack(hands(cluster, nodes))
+    assert isinstance(verb.do(MARKED), Unknown)
+    recovery = replace(MARKED, intended_at=NOW - timedelta(seconds=5))
+    with pytest.raises(Unreadable, match="host is silent"):
+        verb.look(recovery)
+    nodes.facts = replace(FACTS, boot_id=OTHER_BOOT)
+    assert verb.look(recovery).standing is Standing.BLOCKED
+    nodes.facts = FACTS
+    assert verb.look(recovery).standing is Standing.OURS
 
 
 def test_a_time_out_of_the_write_is_unknown() -> None:
