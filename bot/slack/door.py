@@ -15,6 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 from actions.catalogue import Ground
 from bot.diagnostics import Finding
+from bot.slack.afterwards import Afterwards
 from bot.slack.answering import Answering
 from bot.slack.board import Board
 from bot.slack.clerk import Clerk
@@ -92,10 +93,13 @@ class SlackDoor:
         )
         self._app = self._bolt()
         self._connection = Connection(self._line, watch)
+        answering = Answering(self._web, self._outbox)
+        self._after = Afterwards(answering)
         Listeners(
             command=bot.settings.bot.command,
             clerk=self._clerk,
-            answering=Answering(self._web, self._outbox),
+            answering=answering,
+            after=self._after,
             board=self._board,
             stories=stories,
             visitors=visitors,
@@ -125,6 +129,7 @@ class SlackDoor:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
         await self._connection.close()
+        await self._after.close()
         await self._board.close()
         await self._outbox.close()
         self._clerk.close()
@@ -186,6 +191,7 @@ class SlackDoor:
             authorize=authorize,
             logger=_bolt_log,
             raise_error_for_unhandled_request=True,
+            process_before_response=True,  # else Bolt acknowledges an event before it is committed
         )
 
     def _authorize(self) -> AuthorizeResult:

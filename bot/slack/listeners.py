@@ -1,14 +1,13 @@
 """What Bolt hands over: commands, clicks, forms, mentions. Each is acknowledged, whatever happens.
 
-Registered by `bot.slack.door`. A command that changes something is acknowledged once it is
-committed, with its answer; one that only asks is acknowledged at once and answered afterwards.
+Registered by `bot.slack.door`. Bolt acknowledges when a listener returns: one for a command that
+changes something returns once it is committed, one that only asks at once; the answer follows.
 """
 
 import asyncio
 import json
 import logging
 import re
-import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from bot.commands import Verb
 from bot.phrases import Command, Misread, straighten
 from bot.replies import refused
 from bot.slack import asks, blocks
+from bot.slack.afterwards import Afterwards
 from bot.slack.answering import Answering, privately
 from bot.slack.asks import Ask
 from bot.slack.board import Board
@@ -51,6 +51,7 @@ class Listeners:
     """The slash command, as `/ops`."""
     clerk: Clerk
     answering: Answering
+    after: Afterwards
     board: Board
     stories: Stories
     visitors: Visitors
@@ -90,7 +91,7 @@ class Listeners:
         repeated = self.clerk.knows(ask)
         await ack()
         if not repeated:
-            await self._tell(ask, self.clerk.begin(ask, command))
+            self.after.begin(ask, self._tell(ask, self.clerk.begin(ask, command)))
 
     async def _acknowledge(self, ack: Ack, ask: Ask, command: Command) -> None:
         """Commit, then acknowledge with the answer; when the commit is slow the answer follows."""
@@ -101,7 +102,7 @@ class Listeners:
             self._refresh(command, task.result())
             return
         await ack(**privately(shown(refused(NOT_YET), command).content))
-        await self._tell(ask, task)
+        self.after.begin(ask, self._tell(ask, task))
 
     async def _tell(self, ask: Ask, task: "asyncio.Task[Answer]") -> None:
         answer = await task
@@ -116,13 +117,12 @@ class Listeners:
         ask = asks.from_click(body, str(pressed.get("value") or ""))
         if kind == blocks.ASK_REASON and ask.text:
             await ack()
-            await self._open_form(ask)
+            self.after.begin(ask, self._open_form(ask))
         elif kind == blocks.COMMAND and ask.text:
             await self._clicked(ack, ask)
         else:
             await ack()
-            await self.answering.tell(ask, shown(refused(OUT_OF_DATE)).content)
-            await self._refresh_at(body)
+            self.after.begin(ask, self._out_of_date(ask, body))
 
     async def _clicked(self, ack: Ack, ask: Ask) -> None:
         repeated = self.clerk.knows(ask)
@@ -130,14 +130,24 @@ class Listeners:
             command = self.clerk.read(ask)
         except Misread:
             await ack()
-            await self.answering.tell(ask, shown(refused(OUT_OF_DATE)).content)
+            self.after.begin(ask, self.answering.tell(ask, shown(refused(OUT_OF_DATE)).content))
             return
         task = self.clerk.begin(ask, command)
         await asyncio.wait({task}, timeout=ACK_PATIENCE)
         await ack()
-        if not repeated:
+        self.after.begin(ask, self._carried_out(ask, command, task, told=repeated))
+
+    async def _carried_out(
+        self, ask: Ask, command: Command, task: "asyncio.Task[Answer]", *, told: bool
+    ) -> None:
+        """Tell the person unless that was done before, and show the run as it is now."""
+        if not told:
             await self._tell(ask, task)
         self._refresh(command, await task)
+
+    async def _out_of_date(self, ask: Ask, body: Body) -> None:
+        await self.answering.tell(ask, shown(refused(OUT_OF_DATE)).content)
+        await self._refresh_at(body)
 
     async def _open_form(self, ask: Ask) -> None:
         """Ask why; a trigger that ran out gives a button with a new one."""
@@ -165,10 +175,10 @@ class Listeners:
         if done and not task.result().good:
             why = blocks.escaped(" ".join(task.result().reply.lines), blocks.MOST_ECHO)
             await ack(response_action="errors", errors={blocks.REASON_BLOCK: why})
+            self._refresh(command, task.result())
         else:
             await ack()
-            await self._tell(ask, task)
-        self._refresh(command, await task)
+            self.after.begin(ask, self._carried_out(ask, command, task, told=False))
 
     async def on_options(self, ack: Ack) -> None:
         """No select of ours asks for options."""
@@ -181,20 +191,27 @@ class Listeners:
     # -- events -------------------------------------------------------------------------------
 
     async def on_message(self, body: Body) -> None:
-        """A mention, or a direct message; Bolt has acknowledged it already."""
+        """A mention, or a direct message. Slack sends again what is not acknowledged, so one that
+        changes something is acknowledged however late its commit is, and never before.
+        """
         event = body.get("event") or {}
         if event.get("type") == "message" and event.get("channel_type") != "im":
             return
         ask = asks.from_message(body, self.bot_user())
-        if ask is None or self.clerk.knows(ask):
+        if ask is None:
             return
+        repeated = self.clerk.knows(ask)
         ask = await self._in_thread(ask)
         try:
             command = self.clerk.read(ask)
         except Misread as problem:
-            await self.answering.tell(ask, not_understood(problem).content)
+            self.after.begin(ask, self.answering.tell(ask, not_understood(problem).content))
             return
-        await self._tell(ask, self.clerk.begin(ask, command))
+        task = self.clerk.begin(ask, command)
+        if command.changes:
+            await asyncio.wait({task})
+        if not repeated:
+            self.after.begin(ask, self._tell(ask, task))
 
     async def _in_thread(self, ask: Ask) -> Ask:
         """`abort` in the thread of a run's card means that run."""
@@ -224,13 +241,13 @@ class Listeners:
         """Anything that failed in our own code is acknowledged, logged, and told with a number."""
         if isinstance(error, BoltUnhandledRequestError):
             return BoltResponse(status=200)
-        number = secrets.token_hex(4)
-        log.error("error %s at the Slack door", number, exc_info=error)
         await ack()
-        ask = asks.from_click(body, "") if "container" in body else asks.from_command(body)
-        text = f"the bot failed at this (error {number}); whether it was done, `status` shows"
-        if ask.user:
-            await self.answering.tell(ask, shown(refused(text)).content)
+        asked: Ask | None
+        if "event" in body:
+            asked = asks.from_message(body, self.bot_user())
+        else:
+            asked = asks.from_click(body, "") if "container" in body else asks.from_command(body)
+        self.after.begin(asked, self.after.failed(asked, error))
         return BoltResponse(status=200)
 
     def _refresh(self, command: Command, answer: Answer) -> None:
