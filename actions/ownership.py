@@ -105,13 +105,15 @@ def _drained(scene: Scene, call: Call, reading: ReasonReading) -> Holding:
     if reading.kind is ReasonKind.FOREIGN or not node.reason.strip():
         return _taken_over(node, marks)
     for mark in marks:
+        if call.intended_at is not None and not mark.text and mark.run == call.run:
+            continue  # the open intent of this very run: nothing shows that it wrote
         if same_boot(mark, scene.boot_id):
             why = (
                 f"{node.name} is drained by {mark.run}; Slurm wrote over the Reason: {_text(node)}"
             )
             return Holding(holder=Holder.US, owner=f"us:{mark.run}", why=why, mark=mark)
     why = f"{node.name} was drained by Slurm itself: {_text(node)}"
-    if marks:
+    if marks and marks[0].text:
         why += f"; our drain of {marks[0].run} was made in another boot and proves nothing now"
     return Holding(holder=Holder.SLURM, owner="slurm", why=why)
 
@@ -137,8 +139,10 @@ def _marked(node: Node, call: Call, reading: ReasonReading, marks: tuple[Mark, .
 def _taken_over(node: Node, marks: tuple[Mark, ...]) -> Holding:
     by = _writer(node)
     why = f"{node.name} is drained by {by}: {_text(node)}"
-    if marks:
+    if marks and marks[0].text:
         why = f"{node.name} was drained by {marks[0].run}, but {by} took it over: {_text(node)}"
+    elif marks:  # only meant to: the mark has no text before the write is known to have happened
+        why += f"; whether {marks[0].run} drained it before is not known"
     return _other(by, why)
 
 

@@ -46,6 +46,9 @@ _SPEC = ActionSpec(
         "state": Field(type=ValueType.TEXT, help="state after the write"),
         "reason": Field(type=ValueType.TEXT, help="Reason after the write"),
         "reason_before": Field(type=ValueType.TEXT, help="Reason that was replaced, if any"),
+        "reason_before_by": Field(
+            type=ValueType.TEXT, help="who wrote that, where the release tells it", required=False
+        ),
         "why": Field(type=ValueType.TEXT, help="the whole reason that was given"),
         "unchecked": UNCHECKED,
     },
@@ -76,7 +79,7 @@ class Drain:
         snapshot = readings.settled_snapshot(call, self.hands)
         node = readings.fresh_node(call, self.hands)
         jobs = readings.fresh_jobs(call, self.hands)
-        boot_id = readings.boot_of(readings.host_facts(call, self.hands))
+        boot_id = readings.boot_id(call, self.hands)
         found = holding(readings.scene(call, self.hands, snapshot, node, boot_id), call)
         standing, why = _standing(node, found)
         return Observation(
@@ -129,6 +132,9 @@ def _standing(node: Node, found: Holding) -> tuple[Standing, str]:
     under_way = node.flags & _UNDER_WAY
     if under_way:
         return Standing.BLOCKED, f"{node.name} is in a change of its own ({node.state})"
+    if classify(node.reason).kind is ReasonKind.FOREIGN:
+        by = f" by {node.reason_by}" if node.reason_by else ""
+        return Standing.NOT_SO, f"{found.why}; its Reason '{node.reason[:120]}'{by} is replaced"
     return Standing.NOT_SO, found.why
 
 
@@ -162,6 +168,7 @@ def _output(before: Node, after: Node, call: Call) -> JsonMap:
         "state": after.state,
         "reason": first(after.reason, 500),
         "reason_before": first(before.reason, 500),
+        "reason_before_by": first(before.reason_by if before.reason else "", 40),
         "why": first(_cause(call), 500),
     }
 

@@ -189,6 +189,33 @@ def test_a_person_who_edits_the_reason_takes_the_node_over() -> None:
     assert "took it over" in seen.why
 
 
+RECOVERY = make_call(intended_at=NOW - timedelta(seconds=5), marks=(make_mark(text=""),))
+"""The look after a crash: the open intent has its mark, and nothing shows that it wrote."""
+
+
+def test_a_run_that_is_not_known_to_have_written_is_not_said_to_have_drained() -> None:
+    seen = Drain(hands(_drained("RMA 4711"))).look(RECOVERY)
+    assert seen.standing is Standing.FOREIGN
+    assert "was drained by run-12" not in seen.why
+    assert "whether run-12 drained it before is not known" in seen.why
+
+
+def test_a_drain_of_slurm_itself_is_not_claimed_for_a_write_that_nothing_shows() -> None:
+    cluster = _drained("Kill task failed")
+    seen = Drain(hands(cluster)).look(RECOVERY)
+    assert (seen.standing, seen.owner) == (Standing.FOREIGN, "slurm")
+    proven = replace(RECOVERY, marks=(make_mark(),))
+    assert Drain(hands(cluster)).look(proven).standing is Standing.OURS
+
+
+def test_the_reason_of_an_undrained_node_is_said_to_be_replaced() -> None:
+    cluster = _cluster(reason="watch the fan", reason_by="dana")
+    seen = Drain(hands(cluster)).look(make_call())
+    assert seen.standing is Standing.NOT_SO
+    assert seen.why.endswith("its Reason 'watch the fan' by dana is replaced")
+    assert "replaced" not in Drain(hands(_cluster(reason="Not responding"))).look(make_call()).why
+
+
 @pytest.mark.parametrize(
     "mark",
     [
@@ -253,11 +280,12 @@ def test_a_drain_that_our_write_replaced_is_reported_with_the_command_that_resto
 
 def test_an_old_reason_that_was_seen_before_the_write_is_kept_in_the_output() -> None:
     cluster = _cluster(reason="fabric checked last week", reason_by="dana")
-    cluster.foreign("fabric checked last week")
+    cluster.foreign("fabric checked last week", by="dana")
     cluster.change(flags=frozenset())
     outcome = Drain(hands(cluster)).do(make_call())
     assert isinstance(outcome, Done)
     assert outcome.output["reason_before"] == "fabric checked last week"
+    assert outcome.output["reason_before_by"] == "dana"
 
 
 def test_our_text_beside_anothers_name_in_accounting_means_that_theirs_was_replaced() -> None:
