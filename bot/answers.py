@@ -56,6 +56,8 @@ class Answers:
         self._others = others
         self.wake: Callable[[], None] = lambda: None
         """Set by wiring: tells the worker to look at everything now."""
+        self.notices: list[Callable[[], tuple[str, ...]]] = []
+        """Set by wiring: what else `status` says before it lists the runs."""
         self._verbs: Mapping[Verb, Callable[[Actor, Door, Command], Reply]] = {
             Verb.STATUS: self._status,
             Verb.LIST: self._list,
@@ -137,6 +139,7 @@ class Answers:
             lines.append(
                 f"{name}: {len(snapshot.nodes)} nodes, {len(out)} out{where}, {running} jobs run"
             )
+        lines.extend(line for notice in self.notices for line in notice())
         runs = self._open_runs()
         lines.extend(self._one_line(run) for run in runs[:MOST_ROWS])
         if not runs:

@@ -24,6 +24,7 @@ from bot.desk import Desk
 from bot.diagnostics import Doctor
 from bot.identities import Identities
 from bot.inventory import Inventory
+from bot.left_nodes import LeftNodes
 from bot.named_pager import NamedPager
 from bot.pools import Pools
 from bot.rights import StepRights
@@ -142,6 +143,9 @@ def _wire(
     doctor = Doctor(settings, parts, inventory, anchoring)
     doctor.doors.append(checks.findings)
     answers = _answers(below, parts, anchoring, doctor)
+    left = LeftNodes(ledger, inventory.snapshot)
+    doctor.doors.append(left.findings)
+    answers.notices.append(left.lines)
     paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
     duties = (
         HaltWatch(ledger, parts.halt).tick,

@@ -20,6 +20,7 @@ from actions.contract import (
     JobLoss,
     Observation,
     Outcome,
+    Refusal,
     Standing,
     Unknown,
     Unreadable,
@@ -87,6 +88,8 @@ class Lamps:
     `retry`, `refuse`; nothing: all goes well."""
     dark: bool = False
     """Looks get no answer."""
+    gone: set[str] = field(default_factory=set)
+    """Lamps that were taken away for good: a look at one is refused."""
     before_write: Callable[[], object] | None = None
     after_look: Callable[[], object] | None = None
 
@@ -151,6 +154,8 @@ class LampOn:
         world, node = self.world, str(call.node)
         if world.dark:
             raise Unreadable("the lamp does not answer")
+        if node in world.gone:
+            raise Refusal(f"there is no lamp {node}")
         owner = world.owner.get(node, "")
         seen = Observation(
             standing=Standing.NOT_SO if not owner else _standing(owner, call),
@@ -189,6 +194,8 @@ class LampOff:
 
     def look(self, call: Call) -> Observation:
         node = str(call.node)
+        if node in self.world.gone:
+            raise Refusal(f"there is no lamp {node}")
         owner = self.world.owner.get(node, "")
         standing = Standing.NOT_SO
         if not owner:
