@@ -31,7 +31,7 @@ class Seen:
     @property
     def offset_ms(self) -> int:
         """Node clock minus bot clock."""
-        return (self.facts.clock_offset_ms or 0) if self.facts else 0
+        return clock_offset(self.facts)
 
     def for_restart(self, hands: Hands) -> Restart:
         """What the rules of a restart need of it."""
@@ -69,6 +69,11 @@ def boot_of(facts: HostFacts | None) -> str:
     return facts.boot_id if facts and facts.boot_id else UNKNOWN_BOOT
 
 
+def clock_offset(facts: HostFacts | None) -> int:
+    """Node clock minus bot clock, milliseconds; 0 where it could not be read."""
+    return (facts.clock_offset_ms or 0) if facts else 0
+
+
 def read(call: Call, hands: Hands) -> Seen:
     """Everything about the unit and what a change of it could harm. Raises Unreadable, Refusal."""
     unit, name = unit_of(call, hands), target(call)
@@ -80,7 +85,7 @@ def read(call: Call, hands: Hands) -> Seen:
     service = Service(unit=unit, state=ServiceState.UNKNOWN, detail=reach.evidence)
     facts: HostFacts | None = None
     if reach.reach is Reach.ALIVE:
-        service, facts = hands.nodes.service(name, unit), _facts(name, hands)
+        service, facts = hands.nodes.service(name, unit), facts_of(name, hands)
     scene = Scene(
         node=node,
         reservations=snapshot.reservations,
@@ -126,7 +131,8 @@ def _jobs(call: Call, hands: Hands) -> tuple[tuple[Job, ...], str]:
         return (), str(error) or "the job list cannot be believed"
 
 
-def _facts(node: NodeName, hands: Hands) -> HostFacts | None:
+def facts_of(node: NodeName, hands: Hands) -> HostFacts | None:
+    """What the host says of itself; None when it says nothing."""
     try:
         return hands.nodes.host_facts(node)
     except Unreadable:

@@ -25,7 +25,15 @@ from actions.contract import (
 )
 from actions.remote_values import CommandResult, Service, ServiceState
 from actions.service import rules
-from actions.service.readings import Seen, boot_of, read, target, unit_of
+from actions.service.readings import (
+    Seen,
+    boot_of,
+    clock_offset,
+    facts_of,
+    read,
+    target,
+    unit_of,
+)
 from actions.service.settings import Hands
 from config.json_values import JsonMap
 from config.permissions import Permission
@@ -78,6 +86,9 @@ class Start:
 
     def look(self, call: Call) -> Observation:
         """Whether the unit runs already. Raises Unreadable, Refusal."""
+        started = self._started(call) if call.intended_at is not None else None
+        if started is not None:
+            return started
         seen = read(call, self.hands)
         if seen.blocked:
             return _observation(seen, Standing.BLOCKED, seen.blocked)
@@ -92,6 +103,23 @@ class Start:
             )
         cannot = rules.cannot_start(service)
         return _observation(seen, Standing.BLOCKED if cannot else Standing.NOT_SO, cannot or why)
+
+    def _started(self, call: Call) -> Observation | None:
+        """In a recovery: a unit that runs ends the question at once, whoever holds the node by now and
+        whatever slurmctld says; a start of ours that is still on its way changes nothing then.
+        """
+        unit, node = unit_of(call, self.hands), target(call)
+        service = self.hands.nodes.service(node, unit)
+        if not rules.running(service):
+            return None
+        facts = facts_of(node, self.hands)
+        ours = rules.began_after_intent(service, call, clock_offset(facts))
+        return Observation(
+            standing=Standing.OURS if ours else Standing.FOREIGN,
+            why=f"{unit} runs{rules.since_text(service)}",
+            boot_id=boot_of(facts),
+            state=rules.state_text(service),
+        )
 
     def do(self, call: Call) -> Outcome:
         """Start it and read back."""

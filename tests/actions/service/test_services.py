@@ -82,6 +82,23 @@ def test_a_recovery_knows_its_own_start_by_its_time(verb: type[Start] | type[Res
     assert verb(_hands(nodes)).look(before).standing is not Standing.OURS
 
 
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        FakeCluster(silent=True),
+        FakeCluster(started=NOW - timedelta(seconds=5)),
+        FakeCluster(nodes={NODE: make_node(flags=frozenset({"DRAIN"}), reason="RMA 4711")}),
+    ],
+    ids=["slurmctld is silent", "slurmctld has just started", "a person drained it meanwhile"],
+)
+def test_a_recovery_ends_as_soon_as_the_unit_runs(cluster: FakeCluster) -> None:
+    hands = _hands(FakeNodes(unit=slurmd(since=NOW)), cluster)
+    recovery = replace(CALL, intended_at=NOW - timedelta(seconds=5))
+    assert Start(hands).look(recovery).standing is Standing.OURS
+    late = replace(CALL, intended_at=NOW + timedelta(minutes=2))
+    assert Start(hands).look(late).standing is Standing.FOREIGN
+
+
 def test_the_time_of_the_start_is_by_the_bots_clock() -> None:
     facts = replace(HEALTHY, clock_offset_ms=-600_000)
     nodes = FakeNodes(unit=slurmd(since=NOW - timedelta(minutes=9)), facts=facts)
