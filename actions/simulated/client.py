@@ -1,12 +1,12 @@
 """The simulated cluster as the bot sees it: `ClusterHands` and `NodeHands` over the server's socket.
 
-Constructed by `actions.catalogue`. Holds no connection and no cache: a call connects, asks once and
+Constructed by `actions.catalogue`. Holds no connection and no answer: a call connects, asks once and
 closes, so that it survives a fork, a kill on either side, and a new server at the same path.
 """
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from actions.remote_values import (
     ServiceState,
 )
 from actions.simulated import stage, wire
+from actions.simulated.flights import Flights
 from actions.simulated.wire import Request, Sort
 from config.ids import ClusterName
 from config.node_names import NodeName
@@ -79,9 +80,13 @@ class SimulatedCluster:
 
     name: ClusterName
     line: Line
+    flights: Flights[Snapshot] = field(default_factory=Flights, compare=False, repr=False)
 
     def snapshot(self) -> Snapshot:
-        """The whole cluster now."""
+        """The whole cluster now; who asks at the same time gets the same one."""
+        return self.flights.take(self._snapshot)
+
+    def _snapshot(self) -> Snapshot:
         taken = stage.SNAPSHOT.validate_json(self._read("snapshot", {}))
         if taken.cluster != self.name:
             raise Unreadable(f"asked {self.name}, but cluster {taken.cluster!a} answered")
