@@ -6,6 +6,7 @@ clock, and nothing more.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from threading import Thread
 
 from actions.catalogue import ClusterSite, Ground, SiteRules, open_clusters, registry
@@ -21,7 +22,7 @@ from bot.audit_answers import AuditAnswers
 from bot.cluster_checks import ClusterChecks
 from bot.commands import Verb
 from bot.desk import Desk
-from bot.diagnostics import Doctor
+from bot.diagnostics import Doctor, Finding
 from bot.identities import Identities
 from bot.inventory import Inventory
 from bot.left_nodes import LeftNodes
@@ -37,6 +38,7 @@ from config.settings import Settings
 from config.steady_clock import SteadyClock
 from config.version import VERSION
 from runbooks.builtin import BUILTINS
+from runbooks.duties import Duties, Duty
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
 from runbooks.halt_watch import HaltWatch
@@ -47,6 +49,9 @@ from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
 from runbooks.worker import Worker
+
+CLUSTERS = timedelta(minutes=5)
+"""For duties that ask every cluster in turn, each of which may be silent up to its own limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,15 +152,9 @@ def _wire(
     doctor.doors.append(left.findings)
     answers.notices.append(left.lines)
     paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
-    duties = (
-        HaltWatch(ledger, parts.halt).tick,
-        inventory.refresh,
-        paging.tick,
-        anchoring.tick,
-        below.gate.flush,
-        MarkWatch(ledger, clock, inventory.snapshot).tick,
-        checks.tick,
-    )
+    duties = _duties(below, parts, paging, anchoring, checks)
+    answers.notices.append(duties.hanging)
+    doctor.doors.append(lambda: tuple(Finding(False, said) for said in duties.hanging()))
     worker = Worker(parts, Engine(parts), steady, duties)
     answers.wake = worker.wake
     _record(ledger, EventKind.CONFIG_LOADED, {"policy": settings.policy.digest()})
@@ -173,6 +172,26 @@ def _wire(
         anchoring=anchoring,
         doctor=doctor,
         sites=sites,
+    )
+
+
+def _duties(
+    below: _Below, parts: Parts, paging: Paging, anchoring: Anchoring, checks: ClusterChecks
+) -> Duties:
+    """What is done beside the runs, again and again."""
+    ledger, clock, inventory = parts.ledger, parts.clock, below.inventory
+    return Duties(
+        (
+            Duty("watching the halt file", HaltWatch(ledger, parts.halt).tick),
+            Duty("reading the clusters", inventory.refresh, CLUSTERS),
+            Duty("sending pages", paging.tick),
+            Duty("anchoring the audit log", anchoring.tick),
+            Duty("counting refusals", below.gate.flush),
+            Duty("watching drains", MarkWatch(ledger, clock, inventory.snapshot).tick),
+            Duty("checking the bot's rights", checks.tick, CLUSTERS),
+        ),
+        ledger,
+        clock,
     )
 
 

@@ -1,4 +1,4 @@
-"""Moves what is due: runs, pages, anchors; wakes at stored times and at news.
+"""Moves the runs that are due, and wakes the duties; wakes at stored times and at news.
 
 Started by `bot.wiring` in threads of its own. APScheduler only wakes it; what is due stands in the
 ledger's projections, so nothing is lost when the process dies or a wake-up is missed.
@@ -19,6 +19,7 @@ from config.actors import ENGINE
 from config.clock import microseconds
 from config.ids import RunId
 from config.steady_clock import SteadyClock
+from runbooks.duties import Duties
 from runbooks.engine import Engine
 from runbooks.parts import Parts
 from runbooks.unfinished import Unfinished
@@ -44,11 +45,9 @@ class Worker:
         parts: Parts,
         engine: Engine,
         clock: SteadyClock,
-        duties: tuple[Callable[[], None], ...] = (),
+        duties: Duties | None = None,
     ) -> None:
-        """`clock` is the one by which everything decides; `duties` are called at each tick: pages,
-        anchors, watchers; each must be quick or safe.
-        """
+        """`clock` is the one by which everything decides; `duties` are woken at each tick."""
         self._parts = parts
         self._clock = clock
         self._engine = engine
@@ -76,6 +75,8 @@ class Worker:
 
     def start(self) -> None:
         """Begin; every open run is looked at once."""
+        if self._duties is not None:
+            self._duties.start()
         self._loop.start()
         self._scheduler.start()
 
@@ -99,6 +100,8 @@ class Worker:
         self._news.set()
         if self._loop.is_alive():
             self._loop.join()
+        if self._duties is not None:
+            self._duties.stop()
         self._pool.shutdown(wait=True)
 
     def _run(self) -> None:
@@ -113,19 +116,20 @@ class Worker:
     def tick(self) -> None:
         """One look at everything that is due."""
         self._watch_clock()
-        for duty in self._duties:
-            self._guarded(duty)
+        if self._duties is not None:
+            self._duties.wake()
+            self._guarded(self._duties.watch)
         now = self._clock.now().wall
         self._guarded(partial(self._unfinished.watch, now))
         self._tell_of_stuck()
         for run, due_us in self._due(now):
             self._start(run, due_us)
 
-    def _guarded(self, duty: Callable[[], None]) -> None:
+    def _guarded(self, look: Callable[[], None]) -> None:
         try:
-            duty()
-        except Exception:  # one duty must not keep the others from their turn
-            log.exception("a duty of the worker failed and is tried again at the next tick")
+            look()
+        except Exception:  # one look must not keep the others, and the runs, from their turn
+            log.exception("a look of the worker failed and is tried again at the next tick")
 
     def _watch_clock(self) -> None:
         """A step of the wall clock is recorded, and what is waited for moves with it (design 5)."""
