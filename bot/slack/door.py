@@ -83,8 +83,9 @@ class SlackDoor:
         self._work: list[asyncio.Task[None]] = []
         self._web = Web(settings.api_url, lambda: ground.secrets.resolve(settings.bot_token))
         self._outbox = Outbox(self._web.call)
+        self._looks = Outbox(self._web.get)
         stories = Stories(bot.settings, bot.parts, bot.answers, bot.identities)
-        poster = Poster(self._outbox, self._web, stories.bot)
+        poster = Poster(self._outbox, self._looks, stories.bot)
         self._board = Board(stories, poster, pace, ground.clock.now().wall)
         visitors = Visitors(self._web, bot.identities, settings.team)
         self._clerk = Clerk(bot.desk, bot.answers, visitors)
@@ -131,6 +132,7 @@ class SlackDoor:
         await self._connection.close()
         await self._after.close()
         await self._board.close()
+        await self._looks.close()
         await self._outbox.close()
         self._clerk.close()
         await self._web.close()

@@ -29,6 +29,8 @@ CARD = "card"
 """Note of the card itself."""
 MOST_REPOSTS = 1
 """A card that somebody deletes is posted once more, not for ever."""
+LOOKING = 60.0
+"""Seconds between two turns while an earlier thread is still being read; its answer wakes sooner."""
 MOST_AT_ONCE = 8
 """Steps in one message of the thread."""
 
@@ -80,6 +82,9 @@ class Keeper:
         self._doubtful: set[str] = set()
         self._known: set[str] = set()
         self._recalled = False
+        self._look: asyncio.Task[frozenset[str]] | None = None
+        self._unsure = False
+        """Whether replies may stand in the thread of which the ledger knows nothing."""
         self._recorded: Spot | None = None
         self._unrecorded: list[str] = []
         self._closed: set[str] = set()
@@ -112,7 +117,7 @@ class Keeper:
                 return None, True
             final = story.card.state.final
             if not self._recalled:
-                await self._recall(story)
+                self._recall(story)
                 self._recalled = True
             await self._record()
             rest = await self._show(story)
@@ -121,7 +126,7 @@ class Keeper:
         self._pause, self.trouble = self._tools.pace.first_pause, ""
         return rest, rest is None and final
 
-    async def _recall(self, story: Story) -> None:
+    def _recall(self, story: Story) -> None:
         """What was posted before this process began, also where it was not recorded any more."""
         self._spot = self._recorded = story.spot
         self._known = set(story.told)
@@ -129,12 +134,28 @@ class Keeper:
             return
         if story.spot is None:
             self._doubtful.add(CARD)
-            return
+        else:
+            self._unsure = True
+
+    async def _sure(self, story: Story) -> bool:
+        """Whether all that stands in the thread is known. Slack may let the bot wait long for that;
+        the card itself goes on meanwhile, and only new replies are held back.
+        """
+        if self._unsure and self._look is None and self._spot is not None:
+            work = self._tools.poster.notes(
+                self._run, self._spot, story.asked_at, _priority(story.card)
+            )
+            self._look = asyncio.create_task(work)
+            self._look.add_done_callback(lambda _: self.wake())
+        if self._look is None or not self._look.done():
+            return not self._unsure
+        look, self._look = self._look, None
         with contextlib.suppress(Said):  # a card that is gone is found out by its update
-            there = await self._tools.poster.notes(self._run, story.spot, story.asked_at)
-            unrecorded = sorted(there - self._known - {CARD})
+            unrecorded = sorted(look.result() - self._known - {CARD})
             if unrecorded:
                 await self._tell_ledger(unrecorded)
+        self._unsure = False
+        return True
 
     async def _record(self) -> None:
         """What was posted and could not be recorded then: a full disk must not post it twice."""
@@ -155,6 +176,8 @@ class Keeper:
         rest = self._rest(story)
         if rest == 0:
             await self._update(self._spot or await self._post_card(story), story)
+        if not await self._sure(story):
+            return rest or LOOKING
         if story.ring and story.ring not in self._known:
             await self._ring(story)
         more = await self._tell(story)

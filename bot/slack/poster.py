@@ -15,7 +15,7 @@ from bot.slack.courses import Course
 from bot.slack.outbox import Outbox
 from bot.slack.rates import Priority
 from bot.slack.stories import Spot
-from bot.slack.web import Answer, Arguments, Said, Web
+from bot.slack.web import Answer, Arguments, Said
 from config.ids import RunId
 
 log = logging.getLogger(__name__)
@@ -54,10 +54,12 @@ def arguments(channel: str, content: Content) -> dict[str, Any]:
 class Poster:
     """Posts, updates and finds the bot's own messages."""
 
-    def __init__(self, outbox: Outbox, web: Web, bot: str) -> None:
-        """`bot` is the ledger's instance: another bot in the channel may have equal run numbers."""
+    def __init__(self, outbox: Outbox, looks: Outbox, bot: str) -> None:
+        """`looks` carries calls that only read. `bot` is the ledger's instance: another bot in the
+        channel may have equal run numbers.
+        """
         self._outbox = outbox
-        self._web = web
+        self._looks = looks
         self._bot = bot
 
     async def post(self, post: Post, make: Callable[[], Awaitable[Content]]) -> Spot:
@@ -81,14 +83,17 @@ class Poster:
 
     async def find(self, post: Post, since: datetime) -> Spot | None:
         """The message of this name, if it was taken after all."""
-        for message in await self._messages(post.channel, post.thread, since):
+        there = await self._messages(post.channel, post.thread, since, post.priority)
+        for message in there:
             if self._note(message, post.run) == post.note:
                 return Spot(channel=post.channel, message=str(message["ts"]))
         return None
 
-    async def notes(self, run: RunId, spot: Spot, since: datetime) -> frozenset[str]:
+    async def notes(
+        self, run: RunId, spot: Spot, since: datetime, priority: Priority
+    ) -> frozenset[str]:
         """Names of all messages of ours in the thread of a card."""
-        messages = await self._messages(spot.channel, spot.message, since)
+        messages = await self._messages(spot.channel, spot.message, since, priority)
         found = (self._note(message, run) for message in messages)
         return frozenset(note for note in found if note)
 
@@ -115,14 +120,17 @@ class Poster:
             return await self._outbox.send(method, plain, priority, channel)
 
     async def _messages(
-        self, channel: str, thread: str, since: datetime
+        self, channel: str, thread: str, since: datetime, priority: Priority
     ) -> list[Mapping[str, Any]]:
         oldest = f"{(since - LOOK_BACK).timestamp():.6f}"
         wanted = {"channel": channel, "limit": MOST_LOOKED, "include_all_metadata": "1"}
-        if thread:
-            answer = await self._web.get("conversations.replies", {**wanted, "ts": thread})
-        else:
-            answer = await self._web.get("conversations.history", {**wanted, "oldest": oldest})
+        method = "conversations.replies" if thread else "conversations.history"
+        where = {"ts": thread} if thread else {"oldest": oldest}
+
+        async def compose() -> Arguments:
+            return {**wanted, **where}
+
+        answer = await self._looks.send(method, compose, priority)
         return list(answer.get("messages", []))
 
     def _note(self, message: Mapping[str, Any], run: RunId) -> str:

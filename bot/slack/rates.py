@@ -31,6 +31,8 @@ RATES = {
     "chat.postMessage": Rate(per_minute=60, burst=3),
     "chat.update": Rate(per_minute=50, burst=30, reserve=10),
     "chat.postEphemeral": Rate(per_minute=100, burst=40),
+    "conversations.history": Rate(per_minute=50, burst=20),
+    "conversations.replies": Rate(per_minute=50, burst=20),
 }
 """Slack's tiers (slack.md 1.4); `chat.postMessage` is counted for each channel."""
 
