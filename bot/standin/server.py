@@ -14,7 +14,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from bot.standin.chat_methods import ChatMethods
-from bot.standin.deliveries import RETRY_AFTER, Delivery
+from bot.standin.deliveries import ACK_SECONDS, RETRY_AFTER, Delivery
 from bot.standin.faults import Fault, FaultKind, Faults
 from bot.standin.interactions import Interactions
 from bot.standin.page import Page, Panel
@@ -28,9 +28,9 @@ from bot.standin.records import (
     UserGroup,
 )
 from bot.standin.sockets import SocketMode, abort
-from bot.standin.tickets import Tickets
+from bot.standin.tickets import TRIGGER_SECONDS, Tickets
 from bot.standin.view_methods import ViewMethods
-from bot.standin.vocabulary import Message
+from bot.standin.vocabulary import PATIENCE, Message
 from bot.standin.web_api import APP_TOKEN, BOT_TOKEN, Call, WebApi
 from bot.standin.world import World
 from config.clock import Clock
@@ -49,6 +49,8 @@ class Strictness:
     should_escape: bool = True
     home_enabled: bool = True
     retry_after: tuple[float, ...] = RETRY_AFTER
+    ack_seconds: float = ACK_SECONDS
+    trigger_seconds: float = TRIGGER_SECONDS
 
 
 class SlackStandIn:
@@ -68,7 +70,7 @@ class SlackStandIn:
         strict = strictness or Strictness()
         self.world = World(clock)
         self.faults = Faults()
-        tickets = Tickets(self.world)
+        tickets = Tickets(self.world, strict.trigger_seconds)
         chat = ChatMethods(world=self.world, sizes=strict.sizes)
         views = ViewMethods(
             world=self.world,
@@ -99,6 +101,7 @@ class SlackStandIn:
             tickets=tickets,
             faults=self.faults,
             retry_after=strict.retry_after,
+            ack_seconds=strict.ack_seconds,
         )
         self._page = Page(interactions=self.interactions, panels=tuple(extra_panels))
         self._port = port
@@ -267,7 +270,7 @@ class SlackStandIn:
 
     @property
     def unacked(self) -> int:
-        """How many envelopes were not acknowledged within three seconds."""
+        """How many envelopes were not acknowledged in Slack's three seconds."""
         with self.world.condition:
             return self.interactions.missed
 
@@ -282,11 +285,11 @@ class SlackStandIn:
         with self.world.condition:
             return tuple(c for c in self.api.calls if method in (None, c.method))
 
-    def wait_until(self, predicate: Callable[[], bool], within: float = 5.0) -> None:
+    def wait_until(self, predicate: Callable[[], bool], within: float = PATIENCE) -> None:
         """Wait for a fact about the state; an AssertionError when it does not come true."""
         insist(self.world.wait_for(predicate, within), f"did not come true within {within} s")
 
-    def wait_for_bot(self, sockets: int = 1, within: float = 10.0) -> None:
+    def wait_for_bot(self, sockets: int = 1, within: float = PATIENCE) -> None:
         """Wait until the bot has that many sockets open that are not about to be refreshed."""
 
         def open_sockets() -> bool:

@@ -47,6 +47,7 @@ class SocketMode:
     tickets: Tickets
     faults: Faults
     retry_after: tuple[float, ...] = RETRY_AFTER
+    ack_seconds: float = ACK_SECONDS
     connections: list[Connection] = field(default_factory=list)
     opened: int = 0
     deafness: tuple[bool, bool] = (False, True)
@@ -114,7 +115,7 @@ class SocketMode:
     async def deliver(self, delivery: Delivery) -> None:
         """Send an envelope over one connection, or keep it until there is one."""
         loop = asyncio.get_running_loop()
-        loop.call_later(ACK_SECONDS, self._time_is_up, delivery)
+        loop.call_later(self.ack_seconds, self._time_is_up, delivery)
         usable = [c for c in self.connections if not c.leaving]
         if not usable:
             self._waiting.append(delivery)

@@ -41,8 +41,10 @@ class _ResponseUrl:
 class Tickets:
     """All tickets of one workspace; used under the world's lock."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, trigger_seconds: float = TRIGGER_SECONDS) -> None:
+        """`trigger_seconds` is how long a trigger id can be exchanged."""
         self._world = world
+        self._trigger_seconds = trigger_seconds
         self._numbers = itertools.count(1)
         self._triggers: dict[str, _Trigger] = {}
         self._urls: dict[str, _ResponseUrl] = {}
@@ -62,7 +64,7 @@ class Tickets:
             raise SlackError("invalid_trigger_id")
         if trigger.used:
             raise SlackError("exchanged_trigger_id")
-        if self._world.seconds() - trigger.issued > TRIGGER_SECONDS:
+        if self._world.seconds() - trigger.issued > self._trigger_seconds:
             raise SlackError("expired_trigger_id")
         trigger.used = True
         return trigger.user

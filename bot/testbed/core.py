@@ -12,7 +12,7 @@ from bot.testbed.interpreter import python_for
 from bot.testbed.layout import Layout, claim_ports, node_names
 from bot.testbed.options import TestbedOptions
 
-READY_SECONDS = 60.0
+READY_SECONDS = 300.0
 """Longest wait for a state that normally comes within a second or two."""
 
 _FACT = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z/:_]*)=(\S*)")

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from actions.shell import Command, NotStarted, Runner
+from tests.patience import DEADLINE
 
 ROOT = str(Path(__file__).parents[2])
-LONG = timedelta(seconds=60)
+LONG = timedelta(seconds=DEADLINE)
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 
@@ -43,8 +44,8 @@ def gone(pid: int) -> bool:
 
 
 def eventually(true: Callable[[], bool]) -> bool:
-    """Poll until it holds or half a minute is over."""
-    deadline = time.monotonic() + 30
+    """Poll until it holds or the deadline is over."""
+    deadline = time.monotonic() + DEADLINE
     while not true():
         if time.monotonic() > deadline:
             return False
@@ -182,6 +183,7 @@ PARENT = """
 import sys, threading
 from datetime import timedelta
 from actions.shell import Command, Runner
+from tests.patience import DEADLINE
 runner = Runner()
 command = Command(
     argv=(sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"),

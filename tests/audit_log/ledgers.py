@@ -14,6 +14,7 @@ from config.ids import ActorId, ClusterName, RunId, StepId
 from config.json_values import Json
 from config.node_names import NodeName
 from config.redaction import Redactor
+from tests.patience import DEADLINE
 
 START = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 CANARY = 'kJ9/qX+"canary\\7 ü&v'
@@ -125,10 +126,10 @@ class Held:
     def __enter__(self) -> None:
         def wait(_: Transaction) -> None:
             self._begun.set()
-            assert self._go.wait(30)
+            assert self._go.wait(DEADLINE)
 
         self._busy = self._ledger.submit(wait, Urgency.ACK)
-        assert self._begun.wait(30)
+        assert self._begun.wait(DEADLINE)
 
     def __exit__(self, *_: object) -> None:
         self._go.set()

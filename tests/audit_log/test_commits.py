@@ -12,6 +12,7 @@ from audit_log.records import EventKind, Record
 from audit_log.verify import verify
 from config.ids import RunId
 from tests.audit_log.ledgers import CANARY, START, Held, append, appending, event, fill, open_ledger
+from tests.patience import DEADLINE
 
 
 def test_the_first_record_names_the_instance_and_it_stays_the_same(path: Path) -> None:
@@ -142,7 +143,7 @@ def test_nothing_is_handed_out_before_it_is_committed(ledger: Ledger) -> None:
 
     with Held(ledger):
         ledger.submit(lambda t: t.append(event()), Urgency.ACK).add_done_callback(look)
-    assert done.wait(20)
+    assert done.wait(DEADLINE)
     assert seen == [1]
 
 

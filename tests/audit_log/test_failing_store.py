@@ -11,6 +11,7 @@ from audit_log.ledger import Ledger, ProjectionCursor, Urgency
 from audit_log.records import Record
 from audit_log.verify import verify
 from tests.audit_log.ledgers import Held, append, appending, event, open_ledger
+from tests.patience import DEADLINE
 
 Execute = Callable[[str, Sequence[object]], list[Row]]
 
@@ -68,7 +69,7 @@ def test_a_fault_of_the_writer_itself_answers_everybody(
         for statement, error in faults.items():
             break_at(ledger, patch, statement, error)
         futures = [ledger.submit(appending(event()), Urgency.REST) for _ in range(3)]
-        answers = [future.exception(timeout=30) for future in futures]
+        answers = [future.exception(timeout=DEADLINE) for future in futures]
     assert all(isinstance(answer, StoreFailed) for answer in answers)
     with pytest.raises(StoreFailed, match="start again"):
         append(ledger, event())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.testbed import SlurmTestbed
+from tests.patience import DEADLINE
 
 CONFIG = """\
 bot: {{data_folder: {folder}/data}}
@@ -119,13 +120,13 @@ class ServedBot:
         """As a service manager does it."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            assert self.process.wait(30) == 0, self.log()
+            assert self.process.wait(DEADLINE) == 0, self.log()
 
     def kill(self) -> None:
         """As the kernel does it."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait(30)
+            self.process.wait(DEADLINE)
 
     def ask(self, *words: str, user: str = "root") -> Answer:
         """One command as this OS user."""
@@ -144,7 +145,7 @@ class ServedBot:
         argv = [*python, "-m", "bot.cli", verb, *socket, *rest]
         if user != "root":
             argv = self.testbed.as_user(user, argv)
-        done = subprocess.run(argv, cwd="/", capture_output=True, timeout=300, check=False)
+        done = subprocess.run(argv, cwd="/", capture_output=True, timeout=2 * DEADLINE, check=False)
         return Answer(
             code=done.returncode,
             text=(done.stdout + done.stderr).decode("utf-8", "backslashreplace"),

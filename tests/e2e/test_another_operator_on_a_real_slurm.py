@@ -152,7 +152,7 @@ def test_a_drain_of_ours_that_an_admin_lifted_is_reported_and_not_set_again(
 ) -> None:
     bot = twins.first
     lost = "SELECT record FROM ledger WHERE kind = 'mark.lost' AND node = 'gpu-10'"
-    settled.wait_for(lambda: rows(bot, lost), "the lost mark is recorded", seconds=90)
+    settled.wait_for(lambda: rows(bot, lost), "the lost mark is recorded")
     assert "somebody else resumed it" in rows(bot, lost)[0][0]
     assert "gpu-10 drain" not in bot.ask("list", "marks").text
     assert "DRAIN" not in settled.node("gpu-10")["State"]

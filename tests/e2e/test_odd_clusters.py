@@ -8,6 +8,7 @@ import pytest
 from tests.e2e.odd import Odd, odd, odd_bot
 from tests.e2e.served import ServedBot
 from tests.e2e.twins import approve, carry_out, last_run, rows, settle
+from tests.patience import DEADLINE
 
 __all__ = ["odd", "odd_bot"]
 pytestmark = [pytest.mark.e2e, pytest.mark.slurm]
@@ -19,7 +20,9 @@ def test_a_bot_that_runs_as_root_does_not_start(odd: Odd, odd_bot: ServedBot) ->
     config = folder / "nodewarden.yaml"
     config.write_text(odd_bot.config.read_text().replace(str(odd_bot.folder), str(folder)))
     argv = [*odd.testbed.bot_python(), "-m", "bot.cli", "serve", "--config", str(config)]
-    done = subprocess.run(argv, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        argv, cwd="/", capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
     assert done.returncode == 1
     assert "the bot runs as root: give it an own user with AdminLevel=Admin" in done.stderr
 
@@ -42,7 +45,7 @@ def test_a_drain_that_a_killed_controller_forgot_is_recorded_and_paged(
     testbed.forget_since(saved)
     assert "DRAIN" not in testbed.node("gpu-05")["State"]
     lost = "SELECT record FROM ledger WHERE kind = 'mark.lost' AND node = 'gpu-05'"
-    testbed.wait_for(lambda: rows(odd_bot, lost), "the lost mark is recorded", seconds=90)
+    testbed.wait_for(lambda: rows(odd_bot, lost), "the lost mark is recorded")
     assert "may have forgotten it" in rows(odd_bot, lost)[0][0]
     paged = rows(odd_bot, "SELECT summary FROM pages WHERE summary LIKE '%gpu-05 is no longer%'")
     assert paged

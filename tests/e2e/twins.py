@@ -18,6 +18,7 @@ import pytest
 
 from bot.testbed import SlurmTestbed
 from tests.e2e.served import ServedBot
+from tests.patience import DEADLINE
 
 POLICY = """\
 policy:
@@ -38,10 +39,9 @@ esac
 exec {scontrol} "$@"
 """
 AWAKE = 0.001
-PATIENCE = 60.0
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = DEADLINE) -> None:
     """Look a thousand times a second: what is waited for is over in a moment."""
     never, end = threading.Event(), time.monotonic() + seconds
     while not condition():
@@ -79,7 +79,7 @@ def rests(bot: ServedBot, run: str) -> bool:
     return state(bot, run) not in {"requested", "planning", "running", "waiting"}
 
 
-def settle(bot: ServedBot, run: str, seconds: float = 180.0) -> str:
+def settle(bot: ServedBot, run: str, seconds: float = 2 * DEADLINE) -> str:
     """The state in which a run comes to rest."""
     bot.testbed.wait_for(lambda: rests(bot, run), f"{run} comes to rest", seconds=seconds)
     return state(bot, run)

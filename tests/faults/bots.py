@@ -24,10 +24,9 @@ from bot.cli import main
 from bot.local_client import talk
 from bot.local_wire import Ask
 from config.system_clock import SystemClock
+from tests.patience import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 60.0
-"""Seconds for anything that is waited for; nothing here is timed."""
 Word = str | bytes
 
 
@@ -213,12 +212,7 @@ class Served:
 
     def wait(self, fact: Callable[[], object], what: str = "it") -> None:
         """Until it is so."""
-        pause = threading.Event()
-        for _ in range(int(DEADLINE / 0.05)):
-            if fact():
-                return
-            pause.wait(0.05)
-        raise AssertionError(f"{what} did not come true; the log: {self.log[-3000:]}")
+        until(fact, lambda: f"{what} did not come true; the log: {self.log[-3000:]}", look=0.05)
 
     def stop(self) -> int:
         """As a service manager does it; the exit code."""

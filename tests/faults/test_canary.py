@@ -9,8 +9,9 @@ from urllib.parse import quote
 import pytest
 
 from bot.standin.records import HOME_TEAM
-from bot.standin.server import SlackStandIn, Strictness
+from bot.standin.server import SlackStandIn
 from config.system_clock import SystemClock
+from tests.bot.lenient import LENIENT
 from tests.faults.answers import told
 from tests.faults.bots import Served, Yard, command
 
@@ -43,7 +44,7 @@ def planted(secrets: list[str]) -> list[str]:
 
 @pytest.fixture
 def slack() -> Iterator[SlackStandIn]:
-    with SlackStandIn(SystemClock(), strictness=Strictness(retry_after=(0.0,))) as opened:
+    with SlackStandIn(SystemClock(), strictness=LENIENT) as opened:
         opened.person("ann")
         opened.channel("#ops")
         yield opened

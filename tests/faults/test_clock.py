@@ -1,6 +1,5 @@
 """Clocks and slurmctld, in one process, so that an hour takes no time: nothing expires by a step."""
 
-import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +27,7 @@ from config.secret_store import SecretStore
 from config.system_clock import SystemClock
 from tests.bot.slack.conftest import NoPager
 from tests.faults.answers import told
+from tests.patience import until
 
 CONFIG = """\
 bot: {{data_folder: {folder}/data}}
@@ -107,13 +107,11 @@ class Room:
         self.wait(lambda: self.state(run) == state, f"it is never {state}")
 
     def wait(self, fact: Callable[[], object], what: str) -> None:
-        pause = threading.Event()
-        for _ in range(600):
-            if fact():
-                return
+        def looked() -> object:
             self.bot.worker.wake()
-            pause.wait(0.05)
-        raise AssertionError(f"{what}: {self.say('ann', 'status run-1').lines}")
+            return fact()
+
+        until(looked, lambda: f"{what}: {self.say('ann', 'status run-1').lines}")
 
     def state(self, run: str) -> str:
         rows = self.bot.parts.ledger.query("SELECT state FROM runs WHERE id = ?", (run,))

@@ -9,8 +9,9 @@ import pytest
 from actions.simulated.scenes import HOSTILE_NAMES, HOSTILE_REASON, demo
 from actions.simulated.server import SimulationServer
 from actions.simulated.stage import Stage
-from bot.standin.server import SlackStandIn, Strictness
+from bot.standin.server import SlackStandIn
 from config.system_clock import SystemClock
+from tests.bot.lenient import LENIENT, unhurried
 from tests.bot.slack.conftest import PEOPLE, Site, settings
 from tests.faults.answers import told
 from tests.faults.test_hostile_names import NAMES
@@ -42,8 +43,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One bot for all questions that change nothing."""
     folder: Path = tmp_path_factory.mktemp("s")
     with ExitStack() as stack:
-        strictness = Strictness(retry_after=(0.0,))
-        slack = stack.enter_context(SlackStandIn(SystemClock(), strictness=strictness))
+        stack.enter_context(unhurried())
+        slack = stack.enter_context(SlackStandIn(SystemClock(), strictness=LENIENT))
         for name in PEOPLE:
             slack.person(name)
         slack.channel("#ops")

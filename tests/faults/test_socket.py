@@ -15,7 +15,8 @@ import pytest
 from actions.simulated.wire import Request, Sort
 from bot.local_door import MOST_OF_ONE
 from tests.faults.answers import told
-from tests.faults.bots import DEADLINE, ROOT, Served, Yard
+from tests.faults.bots import ROOT, Served, Yard
+from tests.patience import DEADLINE
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def test_200_connections_of_one_user_keep_nobody_else_out(shared: Served) -> Non
 def by_another_user(bot: Served) -> str:
     """`whoami` of a user whom the configuration does not know."""
     asked = (
-        "import os, sys, json, socket; s = socket.socket(socket.AF_UNIX); s.settimeout(60);"
+        "import os, sys, json, socket; s = socket.socket(socket.AF_UNIX); s.settimeout(300);"
         "os.setgid(65534); os.setuid(65534); s.connect(sys.argv[1]);"
         's.sendall(b\'{"words": ["whoami"], "key": "k", "follow": false}\\n\');'
         'print("\\n".join(json.loads(s.makefile("rb").readline())["reply"]["lines"]))'

@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import sqlite3
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from config.actors import Door
 from config.ids import RunId
 from config.load import load
 from tests.matrix.people import BOSS
+from tests.patience import until
 
 NO_LOGIN = "4294967295"
 
@@ -147,13 +147,11 @@ def prepare(config: Path, commands: list[str]) -> dict[str, Any]:
 
 
 def _rest(bot: Bot, run: RunId) -> None:
-    waiting = threading.Event()
-    for _ in range(600):
+    def rests() -> bool:
         card = bot.answers.card(run)
-        if card is not None and not card.state.acts:
-            return
-        waiting.wait(0.05)
-    raise AssertionError(f"{run} does not come to rest")
+        return card is not None and not card.state.acts
+
+    until(rests, lambda: f"{run} does not come to rest")
 
 
 def _records(config: Path, kinds: list[str]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,7 +19,7 @@ from bot.local_door import LocalDoor
 from bot.phrases import parse
 from bot.replies import Reply
 from bot.standalone import run_standalone
-from bot.standin.server import SlackStandIn, Strictness
+from bot.standin.server import SlackStandIn
 from config.actors import Door, Identity
 from config.policy import Autonomy, Limits
 from config.system_clock import SystemClock
@@ -26,6 +27,7 @@ from runbooks import rails
 from runbooks.machine import RunState
 from runbooks.plan import Plan
 from runbooks.rails import Needed, PlanGate
+from tests.bot.lenient import LENIENT, unhurried
 from tests.bot.slack.conftest import Site
 from tests.matrix.people import BOSS, PEOPLE, STRANGER, UIDS, cluster, configuration
 from tests.matrix.shells import Shell, prepare
@@ -58,7 +60,7 @@ class Spot(Site):
 
     def rested(self, run: str) -> RunState:
         """The state of a run once nothing goes on by itself."""
-        self.until(lambda: not RunState(self.state(run)).acts, within=30)
+        self.until(lambda: not RunState(self.state(run)).acts)
         return RunState(self.state(run))
 
     def tidy(self) -> None:
@@ -118,8 +120,9 @@ def _load_everything(folder: Path) -> None:
 @contextmanager
 def spot(folder: Path) -> Iterator[Spot]:
     """The served bot, with Slack."""
-    strictness = Strictness(retry_after=(0.0,), rates=False)
+    strictness = replace(LENIENT, rates=False)
     with SlackStandIn(SystemClock(), strictness=strictness) as slack, ExitStack() as stack:
+        stack.enter_context(unhurried())
         for name in (*PEOPLE, STRANGER):
             slack.person(name)
         slack.channel("#ops")
@@ -134,10 +137,10 @@ def spot(folder: Path) -> Iterator[Spot]:
 def at_slack(site: Spot, name: str, text: str) -> str:
     """What somebody is told who types this in Slack."""
     typed = site.slack.person(name).command("#ops", f"/ops {text}")
-    payload = typed.ack(within=10).payload
+    payload = typed.ack().payload
     if payload.get("text"):
         return "\n".join(_texts(payload))
-    return typed.expect_ephemeral(re.compile(r"\S"), within=10).seen
+    return typed.expect_ephemeral(re.compile(r"\S")).seen
 
 
 def _texts(value: object) -> Iterator[str]:

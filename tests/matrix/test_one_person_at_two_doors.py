@@ -49,8 +49,8 @@ def test_asked_at_the_command_line_and_approved_in_slack_by_the_same(
     assert "started" in at_the_socket(site, shells["otto"], "drain gpu-002 a")
     run = waiting(site)
     assert SELF in at_slack(site, "otto", f"approve {run}")
-    card = site.slack.channel("#ops").expect(f"{run} drain-node", within=10)
-    site.slack.wait_until(lambda: "Approve" in card.buttons, within=10)
+    card = site.slack.channel("#ops").expect(f"{run} drain-node")
+    site.slack.wait_until(lambda: "Approve" in card.buttons)
     card.click("Approve", by="otto").expect_ephemeral(SELF)
     assert approvals(site, run) == 0
     assert f"{run} approved" in at_slack(site, "adm", f"approve {run}")

@@ -23,7 +23,7 @@ def give(site: Spot, name: str, roles: str) -> None:
 
 def refused_at_the_step(site: Spot, run: str) -> bool:
     """Whether the run failed for want of a right, with one record and no effect."""
-    site.until(lambda: site.state(run) in {"failed", "succeeded"}, within=20)
+    site.until(lambda: site.state(run) in {"failed", "succeeded"})
     denied = [one.event for one in site.records(EventKind.REQUEST_DENIED) if one.event.run == run]
     assert (site.state(run) == "failed") == (len(denied) == 1) == (not site.plugs.effects())
     return site.state(run) == "failed"

@@ -85,7 +85,7 @@ def test_own_jobs_are_looked_at_again_when_the_step_acts(
     site.plugs.pull("end_job", job=number)
     site.bot.inventory.refresh()
     site.boss(f"approve {run}")
-    site.until(lambda: site.state(run) == "failed", within=20)
+    site.until(lambda: site.state(run) == "failed")
     assert site.plugs.effects() == before
     denied = [record.event for record in site.records(EventKind.REQUEST_DENIED)][-1]
     assert denied.run == run

@@ -18,10 +18,9 @@ from actions.simulated.stage import Stage
 from actions.simulated.state import Effect
 from actions.simulated.wire import Request, Sort
 from config.system_clock import SystemClock
+from tests.patience import DEADLINE, until
 from tests.sweep.scenarios import CLUSTER
 
-DEADLINE = 60.0
-"""Seconds for anything that is waited for; nothing here is timed."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -158,12 +157,14 @@ class Served:
 
     def until(self, text: str, *words: str) -> str:
         """Ask again until the answer holds `text`."""
-        answer = ""
-        for _ in range(60):
-            answer = self.say(*words)
-            if text in answer:
-                return answer
-        raise AssertionError(f"{text!r} never came; the last answer was {answer}")
+        answers = [""]
+
+        def came() -> bool:
+            answers.append(self.say(*words))
+            return text in answers[-1]
+
+        until(came, lambda: f"{text!r} never came; the last answer was {answers[-1]}")
+        return answers[-1]
 
     def _program(self, *words: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from actions.simulated.wire import Request
-from tests.sweep.served import DEADLINE, Served, Witnessed, cluster
+from tests.patience import DEADLINE
+from tests.sweep.served import Served, Witnessed, cluster
 
 World = tuple[Witnessed, Callable[[str], Served]]
 

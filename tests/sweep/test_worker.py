@@ -14,10 +14,10 @@ from runbooks.engine import Engine
 from runbooks.later import Later
 from runbooks.machine import RunState
 from runbooks.worker import Worker
+from tests.patience import DEADLINE
 from tests.runbooks.engine.lamps import BOB, LIGHT, Bench
 from tests.sweep.night import OneByOne
 
-DEADLINE = 20
 NEXT_YEAR = datetime(2027, 11, 30, tzinfo=UTC)
 
 
@@ -28,6 +28,9 @@ class LooksTooEarly:
         self.worker: Worker | None = None
         self.calls = 0
         self.again = threading.Event()
+
+    def park(self) -> None:
+        """It holds nothing."""
 
     def advance(self, run: RunId) -> Later:
         self.calls += 1

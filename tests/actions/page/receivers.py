@@ -16,10 +16,11 @@ from actions.page.backends import Accepted, MaybeAccepted, NotAccepted
 from config.clock import Instant
 from config.secret_store import SecretStore
 from config.system_clock import SystemClock
+from tests.patience import DEADLINE
 
 NOW = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 CLOCK = SystemClock()
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(seconds=DEADLINE)
 CANARY = "canary-token-7f3a"
 SECRETS = SecretStore({"PAGE_TOKEN": CANARY, "BAD_TOKEN": "a\nX-Evil: 1"})
 PAGE = Page(
@@ -112,7 +113,7 @@ def raw_receiver(said: bytes, hangs: bool) -> Iterator[str]:
                 connection.recv(1 << 16)
                 connection.sendall(said)
                 if hangs:
-                    over.wait(60)
+                    over.wait(DEADLINE)
 
     thread = threading.Thread(target=serve)
     thread.start()

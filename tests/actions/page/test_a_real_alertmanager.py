@@ -5,10 +5,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from actions.page.alertmanager import AlertmanagerPager
 from actions.page.chain import PagerChain
 from actions.page.post import Endpoint
 from tests.actions.page.receivers import CLOCK, LIMIT, PAGE, SECRETS, receiver
+from tests.patience import DEADLINE, until
 
 PROGRAM = shutil.which("prometheus-alertmanager")
 CONFIG = """\
@@ -33,7 +32,6 @@ receivers:
     webhook_configs:
       - url: {url}/people
 """
-READY_S = 30
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="prometheus-alertmanager is not installed")
 
@@ -54,7 +52,7 @@ class Running:
 
     def alerts(self) -> list[dict[str, Any]]:
         with urllib3.PoolManager() as pool:
-            answer = pool.request("GET", f"{self.url}/api/v2/alerts", timeout=READY_S)
+            answer = pool.request("GET", f"{self.url}/api/v2/alerts", timeout=DEADLINE)
         listed: list[dict[str, Any]] = json.loads(answer.data)
         return listed
 
@@ -78,7 +76,7 @@ def alertmanager() -> Iterator[Running]:
                 yield Running(f"http://127.0.0.1:{port}", people.posts)
             finally:
                 process.terminate()
-                process.communicate(timeout=READY_S)
+                process.communicate(timeout=DEADLINE)
 
 
 def _wait_until_it_listens(process: "subprocess.Popen[str]") -> None:
@@ -89,17 +87,6 @@ def _wait_until_it_listens(process: "subprocess.Popen[str]") -> None:
         if "Listening" in line:
             return
     raise AssertionError("the Alertmanager ended before it listened")
-
-
-def until(condition: Any) -> bool:
-    """Ask again until it holds, at most READY_S."""
-    pause = threading.Event()
-    ends = CLOCK.now().monotonic + timedelta(seconds=READY_S)
-    while not condition():
-        if CLOCK.now().monotonic > ends:
-            return False
-        pause.wait(0.05)
-    return True
 
 
 def test_the_alert_is_there_with_our_labels_and_reaches_the_receiver(
@@ -116,7 +103,7 @@ def test_the_alert_is_there_with_our_labels_and_reaches_the_receiver(
     }
     assert alert["annotations"]["summary"] == PAGE.summary
     assert alert["annotations"]["job_name"] == "a‹!channel›&`id`"
-    assert until(lambda: alertmanager.told)
+    until(lambda: alertmanager.told)
     assert alertmanager.told[0]["status"] == "firing"
     assert alertmanager.told[0]["commonLabels"]["nodewarden_key"] == PAGE.key
 
@@ -132,16 +119,16 @@ def test_repeats_merge_and_another_key_does_not(alertmanager: Running) -> None:
 
 def test_a_resolve_ends_it_and_the_receiver_hears_so(alertmanager: Running) -> None:
     alertmanager.send(PAGE)
-    assert until(lambda: alertmanager.told)
+    until(lambda: alertmanager.told)
     assert alertmanager.send(replace(PAGE, resolved=True)).detail == "alert resolved"
-    assert until(lambda: alertmanager.alerts() == [])
-    assert until(lambda: alertmanager.told[-1]["status"] == "resolved")
+    until(lambda: alertmanager.alerts() == [])
+    until(lambda: alertmanager.told[-1]["status"] == "resolved")
 
 
 def test_an_alert_that_fires_again_after_a_resolve_is_there_again(alertmanager: Running) -> None:
     alertmanager.send(PAGE)
     alertmanager.send(replace(PAGE, resolved=True))
-    assert until(lambda: alertmanager.alerts() == [])
+    until(lambda: alertmanager.alerts() == [])
     alertmanager.send(PAGE)
     assert len(alertmanager.alerts()) == 1
 

@@ -11,8 +11,9 @@ from actions.page.backends import Accepted, MaybeAccepted, NotAccepted
 from actions.page.chain import MOST_STUCK, PagerChain
 from actions.page.slack_mention import SlackMention
 from tests.actions.page.receivers import CLOCK, LIMIT, MAYBE, NO, PAGE, YES, Fake
+from tests.patience import DEADLINE
 
-HASTE = timedelta(milliseconds=300)
+HASTE = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ class Stuck:
 
     def page(self, page: Page, limit: timedelta) -> Accepted:
         self.calls += 1
-        self.go.wait(60)
+        self.go.wait(DEADLINE)
         return YES
 
 

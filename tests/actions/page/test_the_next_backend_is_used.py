@@ -33,7 +33,7 @@ from tests.actions.page.receivers import (
 
 OPENSSL = shutil.which("openssl")
 TOKEN = SecretRef("env:PAGE_TOKEN")
-HASTE = timedelta(milliseconds=400)
+HASTE = timedelta(seconds=2)
 
 
 def webhook(url: str, token: SecretRef | None = None) -> WebhookPager:

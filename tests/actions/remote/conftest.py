@@ -15,6 +15,7 @@ from actions.remote.settings import RemoteSettings
 from actions.shell import Runner
 from config.system_clock import SystemClock
 from tests.actions.remote.sshd import SSHD, Host, running_sshd
+from tests.patience import DEADLINE
 
 COMMANDS = frozenset(
     {
@@ -22,7 +23,7 @@ COMMANDS = frozenset(
         ("true",),
         ("exit-code",),
         ("endless",),
-        ("sleep", "60"),
+        ("sleep", "1000"),
         ("not-utf8",),
         ("secret",),
         ("echo", "%hosts;$(id) `id` 'x"),
@@ -60,7 +61,8 @@ def connect() -> Iterator[Connect]:
             ssh_config=config,
             units=frozenset({"slurmd", "munge"}),
             commands=COMMANDS,
-            connect_limit=timedelta(seconds=2),
+            connect_limit=timedelta(seconds=DEADLINE),
+            read_limit=timedelta(seconds=DEADLINE),
         )
         hands = RemoteNodes(
             replace(settings, **changes),

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import DEADLINE
+
 SSHD = "/usr/sbin/sshd"
 
 
@@ -108,5 +110,5 @@ class _Log(threading.Thread):
                     self._listens.set()
 
     def wait_until_it_listens(self) -> None:
-        if not self._listens.wait(20):
+        if not self._listens.wait(DEADLINE):
             raise RuntimeError(f"sshd does not listen: {self._lines}")

@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,10 +16,21 @@ from actions.remote.nodes import RemoteNodes
 from config.node_names import NodeName
 from tests.actions.remote.conftest import Connect
 from tests.actions.remote.sshd import Host, free_port
+from tests.patience import DEADLINE
 
 A, B, C = NodeName("gpu-01"), NodeName("gpu-02"), NodeName("gpu-03")
 SECOND = timedelta(seconds=1)
-LONG = timedelta(seconds=60)
+LONG = timedelta(seconds=DEADLINE)
+
+
+@pytest.fixture
+def began(host: Host, tmp_path: Path) -> Iterator[Path]:
+    """A pipe into which the program `endless` writes once it runs; it ends with the test."""
+    pipe = tmp_path / "began"
+    os.mkfifo(pipe)
+    host.program("endless", f"echo began > {pipe}; while [ -e {pipe} ]; do sleep 0.1; done")
+    yield pipe
+    pipe.unlink()
 
 
 def _agent_pid(nodes: RemoteNodes) -> int:
@@ -61,7 +73,7 @@ def test_output_beyond_the_cap_is_cut_and_the_exit_code_still_comes(
 
 def test_a_command_over_its_limit_has_no_exit_code(host: Host, connect: Connect) -> None:
     nodes = connect(host.ssh_config("slow", {A: host.port}))
-    result = nodes.run((A,), ("sleep", "60"), SECOND)[A]
+    result = nodes.run((A,), ("sleep", "1000"), SECOND)[A]
     assert result.exit_code is None
     assert "time limit" in result.lost
 
@@ -97,27 +109,21 @@ def test_a_command_that_is_not_listed_is_refused_before_anything_starts(
 
 
 def test_an_agent_killed_in_mid_command_is_lost_and_the_next_call_works(
-    host: Host, connect: Connect, tmp_path: Path
+    host: Host, connect: Connect, began: Path
 ) -> None:
-    began = tmp_path / "began"
-    os.mkfifo(began)
-    host.program("endless", f"echo began > {began}; exec sleep 60")
     nodes = connect(host.ssh_config("killed", {A: host.port}))
     found = []
     caller = threading.Thread(target=lambda: found.append(nodes.run((A,), ("endless",), LONG)[A]))
     caller.start()
     began.read_text()  # returns once the command runs
     os.kill(_agent_pid(nodes), signal.SIGKILL)
-    caller.join(30)
+    caller.join(DEADLINE)
     assert found[0].exit_code is None
     assert "node agent died" in found[0].lost
     assert nodes.run((A,), ("true",), LONG)[A].ok
 
 
-def test_a_slow_node_holds_up_nobody_else(host: Host, connect: Connect, tmp_path: Path) -> None:
-    began = tmp_path / "began"
-    os.mkfifo(began)
-    host.program("endless", f"echo began > {began}; exec sleep 60")
+def test_a_slow_node_holds_up_nobody_else(host: Host, connect: Connect, began: Path) -> None:
     nodes = connect(host.ssh_config("both", {A: host.port, B: host.port}))
     caller = threading.Thread(target=lambda: nodes.run((A,), ("endless",), LONG))
     caller.start()
@@ -125,16 +131,13 @@ def test_a_slow_node_holds_up_nobody_else(host: Host, connect: Connect, tmp_path
     assert nodes.run((B,), ("true",), LONG)[B].ok
     assert caller.is_alive()
     nodes.close()
-    caller.join(30)
+    caller.join(DEADLINE)
     assert not caller.is_alive()
 
 
 def test_when_the_agent_ends_its_connections_end_too(
-    host: Host, connect: Connect, tmp_path: Path
+    host: Host, connect: Connect, began: Path
 ) -> None:
-    began = tmp_path / "began"
-    os.mkfifo(began)
-    host.program("endless", f"echo began > {began}; exec sleep 60")
     nodes = connect(host.ssh_config("orphans", {A: host.port}))
     caller = threading.Thread(target=lambda: nodes.run((A,), ("endless",), LONG))
     caller.start()
@@ -142,17 +145,17 @@ def test_when_the_agent_ends_its_connections_end_too(
     children = Path(f"/proc/{_agent_pid(nodes)}/task/{_agent_pid(nodes)}/children")
     watched = [os.pidfd_open(int(pid)) for pid in children.read_text().split()]
     nodes.close()
-    caller.join(30)
+    caller.join(DEADLINE)
     assert len(watched) == 1
     for descriptor in watched:
         with os.fdopen(descriptor) as ended:
-            gone, _, _ = select.select([ended], [], [], 20)
+            gone, _, _ = select.select([ended], [], [], DEADLINE)
             assert gone, "an ssh process outlived its agent"
 
 
 def test_the_agent_itself_keeps_no_more_than_the_cap(host: Host, connect: Connect) -> None:
     nodes = connect(host.ssh_config("agent-cap", {A: host.port}))
-    question = Question(nodes=(A,), command="seq 100000; exit 4", limit_ms=60_000, cap=10)
+    question = Question(nodes=(A,), command="seq 100000; exit 4", limit_ms=300_000, cap=10)
     answer = nodes._agent.ask(question)[A]
     assert (answer.exit_code, answer.output, answer.truncated) == (4, "1\n2\n3\n4\n5\n", True)
 

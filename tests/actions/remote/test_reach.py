@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tests.actions.remote.conftest import Connect
 from tests.actions.remote.sshd import Host, free_port, known_hosts, make_key
 
 NODE = NodeName("gpu-01")
+HASTE = timedelta(seconds=2)
+"""For what never answers."""
 
 
 def test_a_node_that_runs_a_command_is_alive(host: Host, connect: Connect) -> None:
@@ -86,8 +89,8 @@ def test_a_login_that_runs_nothing_is_a_banner_but_no_shell(host: Host, connect:
 
 def test_a_socket_that_never_answers_is_a_time_out(host: Host, connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        nodes = connect(host.ssh_config("mute", {NODE: listener.getsockname()[1]}))
-        found = nodes.reach(NODE)
+        config = host.ssh_config("mute", {NODE: listener.getsockname()[1]})
+        found = connect(config, connect_limit=HASTE).reach(NODE)
     assert found.reach is Reach.TIME_OUT
     assert not found.reach.host_alive
 
@@ -105,7 +108,7 @@ def test_a_name_that_leads_nowhere_is_no_route(
 def test_silence_is_no_finding_when_the_bot_itself_is_cut_off(host: Host, connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = host.ssh_config("cut-off", {NODE: listener.getsockname()[1]})
-        found = connect(config, connected=False).reach(NODE)
+        found = connect(config, connected=False, connect_limit=HASTE).reach(NODE)
     assert found.reach is Reach.NOT_ASKED
     assert "cut off" in found.evidence
 

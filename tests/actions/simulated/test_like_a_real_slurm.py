@@ -18,7 +18,6 @@ pytestmark = [
 ]
 
 TIMEOUT_S = 10
-PATIENCE_S = 45
 REASON = re.compile(r"^\s+Reason=(.*?)(?: \[[^\]\n]*\])?$", re.MULTILINE)
 STATE = re.compile(r"\bState=(\S+)")
 
@@ -61,7 +60,7 @@ class Twins:
         simulated = node(self.world, N1)
         assert (simulated.state, simulated.reason) == (state, reason)
         self.real.wait_for(
-            lambda: self._seen() == (state, reason), f"{self.name} {state} {reason!r}", PATIENCE_S
+            lambda: self._seen() == (state, reason), f"{self.name} {state} {reason!r}"
         )
 
     def _seen(self) -> tuple[str, str]:

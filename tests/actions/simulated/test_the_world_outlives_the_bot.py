@@ -26,9 +26,9 @@ from config.clock import Instant
 from config.ids import ClusterName
 from config.node_names import NodeName
 from tests.actions.simulated.small import N1, N7, N8, SECOND, TRAINING, Served, small_world
+from tests.patience import DEADLINE
 
 FORK = get_context("fork")
-DEADLINE_S = 20
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -180,7 +180,7 @@ def test_prepared_faults_and_acts_can_be_dropped(served: Served) -> None:
 def test_a_write_whose_caller_is_killed_while_it_waits_still_happens(
     world: World, socket_path: Path
 ) -> None:
-    line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE_S))
+    line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE))
     cluster = SimulatedCluster(name=ClusterName("sim"), line=line)
     arrived = threading.Event()
 
@@ -192,7 +192,7 @@ def test_a_write_whose_caller_is_killed_while_it_waits_still_happens(
         plugs = Plugs(path=socket_path)
         plugs.fail_next(FaultKind.APPLIED_LATER, delay=3 * SECOND, holds=True)
         pid = in_child(lambda: cluster.drain(N7, "x"))
-        assert arrived.wait(DEADLINE_S)
+        assert arrived.wait(DEADLINE)
         os.kill(pid, signal.SIGKILL)
         assert ended(pid) == signal.SIGKILL
         assert not cluster.fresh_node(N7).draining
@@ -205,7 +205,7 @@ def test_a_watch_can_kill_the_caller_before_or_after_its_effect(
 ) -> None:
     moments = iter(["before", "after"])
     kill_at = next(moments)
-    line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE_S))
+    line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE))
     cluster = SimulatedCluster(name=ClusterName("sim"), line=line)
 
     def watch(moment: str, request: Request, pid: int) -> None:
@@ -234,7 +234,7 @@ def test_a_process_forked_in_the_middle_of_a_call_does_not_hold_its_caller(
             children.append(in_child(stay))
 
     with SimulationServer(Stage(world), socket_path, watch):
-        line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE_S))
+        line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE))
         SimulatedCluster(name=ClusterName("sim"), line=line).drain(N7, "x")
         (child,) = children
         assert os.waitpid(child, os.WNOHANG) == (0, 0)
@@ -287,7 +287,7 @@ def test_a_request_that_is_not_understood_is_refused_and_the_server_goes_on(
     served: Served, line: bytes
 ) -> None:
     with socket.socket(socket.AF_UNIX) as caller:
-        caller.settimeout(DEADLINE_S)
+        caller.settimeout(DEADLINE)
         caller.connect(str(served.cluster.line.path))
         caller.sendall(line)
         answer = caller.recv(1 << 16)
@@ -298,7 +298,7 @@ def test_a_request_that_is_not_understood_is_refused_and_the_server_goes_on(
 
 def test_an_endless_request_is_cut_off(served: Served) -> None:
     with socket.socket(socket.AF_UNIX) as caller:
-        caller.settimeout(DEADLINE_S)
+        caller.settimeout(DEADLINE)
         caller.connect(str(served.cluster.line.path))
         with pytest.raises(OSError, match=r"Broken pipe|reset"):
             caller.sendall(b"x" * (4 * wire.LARGEST_REQUEST))
@@ -370,7 +370,7 @@ def test_it_runs_as_a_process_of_its_own_and_ends_on_sigterm(socket_path: Path) 
         cluster = SimulatedCluster(name=ClusterName("sim"), line=Line(path=socket_path))
         assert len(cluster.snapshot().nodes) == 80
         process.terminate()
-        assert process.wait(DEADLINE_S) == 0
+        assert process.wait(DEADLINE) == 0
     assert not socket_path.exists()
 
 

@@ -19,6 +19,7 @@ from config.ids import ClusterName
 from config.node_names import NodeName
 from tests.actions.slurm.conftest import CONFIG, RECORDINGS, HandClock, ToldRunner, done, words
 from tests.actions.slurm.test_text_that_poses import ROW
+from tests.patience import DEADLINE
 
 NODES = (RECORDINGS / "22.05" / "scontrol-nodes.txt").read_text()
 RECORD = {record.split()[0][9:]: record for record in NODES.split("\n\n") if record}
@@ -38,7 +39,7 @@ class RowsRunner(ToldRunner):
         if "actions.slurm.snapshot_child" in command.argv:
             self.fetches += 1
             if self.on_fetch is not None:
-                self.on_fetch.wait(30)
+                self.on_fetch.wait(DEADLINE)
             out = io.StringIO()
             print_snapshot(command.stdin.decode(), self, out)
             return done(out.getvalue())

@@ -11,6 +11,7 @@ from bot.sandbox.demo import job_lives
 from bot.sandbox.slurm import SlurmPlayground
 from bot.sandbox.waiting import wait_for
 from bot.testbed import SlurmTestbed, TestbedOptions
+from tests.patience import DEADLINE
 from tests.testbed.fixture import fresh_folder
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +36,7 @@ def test_the_demo_saves_a_training_job_and_ends_by_itself() -> None:
             text=True,
             env=environment,
             cwd="/",
-            timeout=300,
+            timeout=2 * DEADLINE,
             check=False,
         )
         left = list(place.iterdir())

@@ -8,8 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ from bot.sandbox.playground import SandboxError
 from bot.sandbox.sandbox import Sandbox, SandboxOptions
 from bot.testbed.commands import as_user
 from bot.testbed.interpreter import python_for
+from tests.patience import DEADLINE, until
 from tests.testbed.fixture import fresh_folder
 
 ROOT = Path(__file__).parents[3]
@@ -63,13 +62,6 @@ def _processes_below(folder: Path) -> list[str]:
     return found
 
 
-def _gone(folder: Path) -> bool:
-    end, pause = time.monotonic() + 20, threading.Event()
-    while _processes_below(folder) and time.monotonic() < end:
-        pause.wait(0.05)
-    return not _processes_below(folder)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_ends_everything_and_takes_the_state_away(
     short: Path, number: signal.Signals
@@ -77,7 +69,7 @@ def test_a_stop_ends_everything_and_takes_the_state_away(
     with _running(short) as (process, said):
         assert len(_processes_below(short)) == 2, "the cluster and the bot"
         process.send_signal(number)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=DEADLINE)
         assert process.returncode == 0, rest
     assert re.search(r"http://127\.0\.0\.1:\d+", said)
     assert len(re.findall(r"^  [123]\. ", said, re.MULTILINE)) == 3
@@ -88,8 +80,8 @@ def test_a_stop_ends_everything_and_takes_the_state_away(
 def test_after_a_kill_no_bot_and_no_cluster_lives_on(short: Path) -> None:
     with _running(short) as (process, _):
         process.kill()
-        process.wait(20)
-        assert _gone(short)
+        process.wait(DEADLINE)
+        until(lambda: not _processes_below(short), lambda: _processes_below(short))
 
 
 def test_the_command_line_of_another_shell_reaches_the_bot(short: Path) -> None:
@@ -159,4 +151,4 @@ def test_time_that_jumps_in_the_simulation_does_not_stop_the_bot(lively: Sandbox
         lively.playground.cluster_plugs["clock +1 min"]()
     lively.playground.kill_slurmd("gpu-04")
     assert lively.ask("run", "node-dropped", "gpu-04")["run"] == "run-1"
-    lively.slack.channel("#ops").expect("did service.start gpu-04", within=30)
+    lively.slack.channel("#ops").expect("did service.start gpu-04")

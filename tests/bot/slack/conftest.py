@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -27,16 +26,19 @@ from bot.slack.door import SlackDoor
 from bot.slack.keeper import Pace
 from bot.slack.mention import SlackMentions
 from bot.standin.records import HOME_TEAM
-from bot.standin.server import SlackStandIn, Strictness
+from bot.standin.server import SlackStandIn
 from bot.wiring import Bot, open_bot
 from config.actors import Door, Identity
 from config.load import load
 from config.redaction import Redactor
 from config.secret_store import SecretStore
 from config.system_clock import SystemClock
+from tests import patience
+from tests.bot.lenient import LENIENT, unhurried
+from tests.patience import DEADLINE
 
 QUICK = Pace(look=0.05, update=0.15, crowded=0.3, first_pause=0.1, longest_pause=0.5)
-PATIENT = Watch(look=0.05, greeting=3.0, silence=600.0)
+PATIENT = Watch(look=0.05, greeting=DEADLINE, silence=2 * DEADLINE)
 PEOPLE = {"ann": "oncall", "bob": "oncall", "vic": "viewer", "adm": "admin"}
 
 
@@ -112,23 +114,18 @@ class Site:
             bot, self._bot = self._bot, None
             bot.close()
 
-    def until(self, fact: Callable[[], object], within: float = 10.0) -> None:
+    def until(self, fact: Callable[[], object]) -> None:
         """Wait for a fact about the bot; Slack's own facts have `slack.wait_until`."""
-        end = time.monotonic() + within
-        condition = self.slack.world.condition
-        while not fact():
-            assert time.monotonic() < end, "did not come true"
-            with condition:
-                condition.wait(0.02)
+        patience.until(fact)
 
     def end(self) -> None:
         self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(DEADLINE)
         self._loop.close()
 
     def _do(self, work: Callable[[], Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(15)
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(DEADLINE)
 
     def at_the_shell(self, name: str, text: str) -> Reply:
         """The same person at the command line."""
@@ -151,7 +148,7 @@ class Site:
 @pytest.fixture
 def slack() -> Iterator[SlackStandIn]:
     """A workspace with the configured people, a stranger to the bot, and a channel."""
-    with SlackStandIn(SystemClock(), strictness=Strictness(retry_after=(0.0,))) as stand_in:
+    with SlackStandIn(SystemClock(), strictness=LENIENT) as stand_in:
         for name in (*PEOPLE, "eve"):
             stand_in.person(name)
         stand_in.channel("#ops")
@@ -164,6 +161,7 @@ def cold(tmp_path: Path, slack: SlackStandIn) -> Iterator[Site]:
     folder = tmp_path / "s"
     folder.mkdir()
     with ExitStack() as stack:
+        stack.enter_context(unhurried())
         stage = Stage(demo(SystemClock().now().wall), SystemClock())
         stack.enter_context(SimulationServer(stage, folder / "sim.sock"))
         site = Site(folder, slack)

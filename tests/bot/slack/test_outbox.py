@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bot.slack.outbox import Outbox
 from bot.slack.rates import RATES, Bucket, Priority, Rate
 from bot.slack.web import Answer, Arguments, Limited, Said
+from tests.patience import DEADLINE
 
 
 class Post:
@@ -46,7 +47,7 @@ def play(scene: Callable[[Post, Outbox], Awaitable[None]]) -> Post:
     async def run() -> Post:
         post = Post()
         box = Outbox(post.call)
-        await asyncio.wait_for(scene(post, box), 20)
+        await asyncio.wait_for(scene(post, box), DEADLINE)
         await box.close()
         return post
 

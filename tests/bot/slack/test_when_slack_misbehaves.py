@@ -29,7 +29,7 @@ def new_socket(slack: SlackStandIn, before: frozenset[int]) -> None:
         usable = {c.number for c in slack.sockets.connections if not c.leaving}
         return bool(usable - before)
 
-    slack.wait_until(there, within=15)
+    slack.wait_until(there)
 
 
 def bad(site: Site) -> str:
@@ -42,7 +42,7 @@ def test_a_throttled_update_is_sent_after_the_pause_and_the_last_state_stands(
     slack.rate_limit_next("chat.update", times=2)
     slack.rate_limit_next("chat.postMessage", times=1)
     drain(slack)
-    slack.channel("#ops").expect(FINISHED, within=15)
+    slack.channel("#ops").expect(FINISHED)
     assert len(cards(slack)) == 1
     assert [call.status for call in slack.calls("chat.postMessage")][:2] == [429, 200]
 
@@ -52,7 +52,7 @@ def test_a_post_that_was_taken_and_not_answered_is_found_and_not_repeated(
 ) -> None:
     slack.cut_after_next("chat.postMessage")
     drain(slack)
-    slack.channel("#ops").expect(FINISHED, within=15)
+    slack.channel("#ops").expect(FINISHED)
     assert len(cards(slack)) == 1
     site.until(lambda: len(site.records(EventKind.CARD_POSTED)) == 1)
 
@@ -64,7 +64,7 @@ def test_a_reply_that_was_taken_and_not_answered_is_not_repeated(
     card = slack.channel("#ops").expect("run-1")
     slack.cut_after_next("chat.postMessage")
     card.expect_reply("done")
-    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)), within=15)
+    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)))
     assert [m.seen.count("drain@gpu-068 done") // 2 for m in card.thread()] == [1]
 
 
@@ -72,17 +72,17 @@ def test_slack_down_holds_nothing_up_and_is_brought_up_to_date(
     slack: SlackStandIn, site: Site
 ) -> None:
     drain(slack)
-    card = slack.channel("#ops").expect(FINISHED, within=15)
+    card = slack.channel("#ops").expect(FINISHED)
     slack.go_down()
     assert site.at_the_shell("ann", "drain gpu-067 y").run == "run-2"
-    site.until(lambda: site.state("run-2") == "succeeded", within=15)
+    site.until(lambda: site.state("run-2") == "succeeded")
     site.until(lambda: bad(site))
     slack.come_up()
-    slack.channel("#ops").expect(re.compile("run-2(.|\n)*Finished"), within=20)
+    slack.channel("#ops").expect(re.compile("run-2(.|\n)*Finished"))
     assert len(cards(slack)) == 2
     assert cards(slack)[0].ts == card.ts
-    slack.wait_for_bot(within=20)
-    site.until(lambda: site.door.connected, within=20)
+    slack.wait_for_bot()
+    site.until(lambda: site.door.connected)
     assert slack.person("ann").command("#ops", "/ops halt x").ack().payload
 
 
@@ -93,8 +93,8 @@ def test_a_bot_that_starts_while_slack_is_down_works_when_it_is_back(
     cold.start(connected=False)
     assert cold.at_the_shell("ann", "drain gpu-067 y").run == "run-1"
     slack.come_up()
-    slack.channel("#ops").expect(FINISHED, within=20)
-    slack.wait_for_bot(within=20)
+    slack.channel("#ops").expect(FINISHED)
+    slack.wait_for_bot()
 
 
 def test_what_happened_while_the_bot_was_off_is_shown_after_its_start(
@@ -102,11 +102,11 @@ def test_what_happened_while_the_bot_was_off_is_shown_after_its_start(
 ) -> None:
     slack.go_down()
     site.at_the_shell("ann", "drain gpu-067 y")
-    site.until(lambda: site.state("run-1") == "succeeded", within=15)
+    site.until(lambda: site.state("run-1") == "succeeded")
     site.stop()
     slack.come_up()
     site.start()
-    slack.channel("#ops").expect(FINISHED, within=15)
+    slack.channel("#ops").expect(FINISHED)
     site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)))
     site.stop()
     posts = len(slack.calls("chat.postMessage"))
@@ -165,9 +165,9 @@ def test_a_card_that_somebody_deletes_is_posted_once_more_and_no_oftener(
     drain(slack)
     card = slack.channel("#ops").expect("run-1")
     card.remove()
-    again = slack.channel("#ops").expect("the earlier card is gone", within=15)
+    again = slack.channel("#ops").expect("the earlier card is gone")
     again.remove()
-    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)), within=15)
+    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)))
     assert cards(slack) == []
 
 
@@ -178,7 +178,7 @@ def test_a_channel_that_cannot_be_used_gives_way_to_the_next(
     slack.channel("#elsewhere")
     slack.channel("#ops").archive()
     slack.person("ann").command("#elsewhere", "/ops drain gpu-068 x").ack()
-    slack.channel("#elsewhere").expect(FINISHED, within=15)
+    slack.channel("#elsewhere").expect(FINISHED)
 
 
 def test_where_no_channel_takes_the_card_the_requester_gets_it(
@@ -186,20 +186,20 @@ def test_where_no_channel_takes_the_card_the_requester_gets_it(
 ) -> None:
     slack.channel("#ops").remove("ops-bot")
     drain(slack)
-    slack.person("ann").direct.expect(FINISHED, within=15)
+    slack.person("ann").direct.expect(FINISHED)
 
 
 def test_blocks_that_slack_refuses_leave_the_words(slack: SlackStandIn, site: Site) -> None:
     slack.fail_next("chat.postMessage", "invalid_blocks")
     drain(slack)
     slack.channel("#ops").expect("gpu-068: Take nodes out of service")
-    slack.channel("#ops").expect(FINISHED, within=15)
+    slack.channel("#ops").expect(FINISHED)
 
 
 def test_revoked_tokens_stop_slack_and_not_the_runs(slack: SlackStandIn, site: Site) -> None:
     slack.revoke_tokens()
     site.at_the_shell("ann", "drain gpu-067 y")
-    site.until(lambda: site.state("run-1") == "succeeded", within=15)
+    site.until(lambda: site.state("run-1") == "succeeded")
     site.until(lambda: "token_revoked" in bad(site))
 
 
@@ -216,8 +216,8 @@ def test_a_card_that_cannot_be_recorded_is_not_posted_twice(
 
     monkeypatch.setattr(Stories, "_record", full)
     drain(slack)
-    slack.channel("#ops").expect(FINISHED, within=15)
-    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)), within=15)
+    slack.channel("#ops").expect(FINISHED)
+    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)))
     assert len(site.records(EventKind.CARD_POSTED)) == 1
     assert len(cards(slack)) == 1
     assert len([c for c in slack.calls("chat.postMessage") if "thread_ts" in c.arguments]) == 1
@@ -230,11 +230,11 @@ def test_a_bot_that_died_between_post_and_record_finds_its_card_again(
         dying.setattr(Stories, "_record", lambda *_: (_ for _ in ()).throw(StoreFull("dead")))
         drain(slack)
         slack.channel("#ops").expect("run-1")
-        site.until(lambda: site.state("run-1") == "succeeded", within=15)
+        site.until(lambda: site.state("run-1") == "succeeded")
         site.stop()
     assert cards(slack)
     site.start()
-    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)), within=15)
+    site.until(lambda: "final" in str(site.records(EventKind.CARD_NOTED)))
     assert len(cards(slack)) == 1
     assert FINISHED.search(cards(slack)[0].seen)
     posts = [c for c in slack.calls("chat.postMessage") if "thread_ts" in c.arguments]
@@ -248,5 +248,5 @@ def test_the_last_state_does_not_wait_for_the_pace_of_progress(
     cold.start()
     cold.plugs.pull("kill_slurmd", node="gpu-001")
     slack.person("ann").command("#ops", "/ops run node-dropped gpu-001").ack()
-    slack.channel("#ops").expect(FINISHED, within=20)
+    slack.channel("#ops").expect(FINISHED)
     assert len(slack.calls("chat.update")) <= 2

@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.standin.server import SlackStandIn
 from config.system_clock import SystemClock
+from tests.patience import DEADLINE
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 OLD = {"type": "section", "text": {"type": "mrkdwn", "text": "waiting"}}
@@ -79,7 +80,7 @@ class Bot:
         self.thread.start()
         self.handlers: list[AsyncSocketModeHandler] = []
 
-    def do(self, work: Callable[[], Coroutine[Any, Any, Any]], within: float = 15) -> Any:
+    def do(self, work: Callable[[], Coroutine[Any, Any, Any]], within: float = DEADLINE) -> Any:
         """Run a coroutine in the bot's loop and return what it returns."""
         return asyncio.run_coroutine_threadsafe(work(), self.loop).result(within)
 
@@ -184,7 +185,7 @@ class Bot:
 
         self.do(drain)
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(10)
+        self.thread.join(DEADLINE)
         self.loop.close()
 
 

@@ -95,7 +95,7 @@ def test_closed_and_reset_sockets_are_opened_again(slack: SlackStandIn, online: 
     slack.wait_until(lambda: slack.sockets.opened == 2)
     slack.person("ann").command("#ops", "/ops quiet").ack()
     slack.reset_sockets()
-    slack.wait_until(lambda: slack.sockets.opened == 3, within=20)
+    slack.wait_until(lambda: slack.sockets.opened == 3)
     slack.person("ann").command("#ops", "/ops quiet").ack()
 
 
@@ -127,7 +127,7 @@ def test_a_deaf_socket_lets_the_person_see_an_error(slack: SlackStandIn, online:
 
 def test_an_unanswered_ping_makes_the_sdk_come_back(slack: SlackStandIn, online: Bot) -> None:
     slack.deafen_sockets(pongs=False)
-    slack.wait_until(lambda: slack.sockets.opened >= 2, within=30)
+    slack.wait_until(lambda: slack.sockets.opened >= 2)
 
 
 def test_a_workspace_that_is_down_refuses_and_comes_back_with_its_messages(
@@ -141,7 +141,7 @@ def test_a_workspace_that_is_down_refuses_and_comes_back_with_its_messages(
         online.call("auth.test")
     slack.come_up()
     assert slack.base_url == port
-    slack.wait_until(lambda: slack.sockets.opened == 2, within=20)
+    slack.wait_until(lambda: slack.sockets.opened == 2)
     slack.wait_for_bot()
     message.click("Approve", by="bob").ack()
     message.expect_update("approved")

@@ -16,6 +16,7 @@ from bot.standin.page import Panel, PanelRow
 from bot.standin.server import SlackStandIn
 from config.system_clock import SystemClock
 from tests.bot.standin.conftest import Bot
+from tests.patience import DEADLINE
 
 needs_browser = pytest.mark.skipif(
     shutil.which("chromium") is None or shutil.which("chromedriver") is None,
@@ -45,7 +46,7 @@ class Browser:
             element: WebElement | None = driver.execute_script(script, selector, text)
             return element
 
-        element = WebDriverWait(self.driver, 10, poll_frequency=0.05).until(found)
+        element = WebDriverWait(self.driver, DEADLINE, poll_frequency=0.05).until(found)
         assert element is not None
         return element
 

@@ -15,6 +15,7 @@ from runbooks.machine import RunState
 from runbooks.run import StepState
 from runbooks.unfinished import Unfinished
 from runbooks.worker import Worker
+from tests.patience import DEADLINE
 from tests.runbooks.engine.lamps import LIGHT, Bench
 
 
@@ -37,7 +38,7 @@ def worker(bench: Bench) -> Iterator[Worker]:
 def settled(worker: Worker) -> None:
     """Until nothing is carried out any more."""
     for future in tuple(worker._busy.values()):
-        future.result(timeout=10)
+        future.result(timeout=DEADLINE)
     while worker._busy:
         threading.Event().wait(0.001)
 
@@ -118,7 +119,7 @@ def test_a_look_that_does_not_come_back_is_told_to_a_person_once(
     look = kind.look
 
     def hang(self: object, call: Call) -> Observation:
-        back.wait(20)
+        back.wait(DEADLINE)
         return look(self, call)  # type: ignore[arg-type]
 
     monkeypatch.setattr(kind, "look", hang)
