@@ -74,6 +74,7 @@ class Engine:
         self._journal = Journal(parts)
         self._acting = Acting(parts, self._frames, self._journal)
         self._reading = Reading(parts, self._frames, self._journal)
+        self._parked = False
         self._moves: dict[type, Callable[..., Later | None]] = {
             Read: self._read,
             Skip: self._skip,
@@ -92,10 +93,16 @@ class Engine:
             NeedPerson: self._need_person,
         }
 
+    def park(self) -> None:
+        """From now on every run stops at its next step boundary; the next process goes on from there."""
+        self._parked = True
+
     def advance(self, run: RunId) -> Later:
         """Take this run as far as it gets. Raises what is a fault of ours, nothing else."""
         refused = 0
         for _ in range(MOST_MOVES):
+            if self._parked:
+                break
             frame = self._frames.frame(run)
             if frame is None:
                 return Later(at=None)

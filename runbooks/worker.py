@@ -93,8 +93,9 @@ class Worker:
         self._news.set()
 
     def stop(self) -> None:
-        """Finish what is under way, take nothing new; waiting runs continue after the next start."""
+        """Park each run at its next step boundary, take nothing new; all go on after the next start."""
         self._stopping = True
+        self._engine.park()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
         self._news.set()
