@@ -10,9 +10,9 @@ from runbooks.explain import Card, Told, card
 from runbooks.frames import Frames
 from runbooks.parts import Parts
 from runbooks.plan import Plan
-from runbooks.projection import decode, encode
 from runbooks.run import Run
 from runbooks.run_events import page_key
+from runbooks.run_rows import as_text, select
 from runbooks.stops import question
 
 
@@ -31,10 +31,7 @@ class Cards:
 
     def runs(self, condition: str) -> list[Run]:
         """Runs that fulfil an SQL condition of ours, oldest first; children are shown by callers."""
-        rows = self._parts.ledger.query(
-            f"SELECT body FROM runs WHERE parent IS NULL AND {condition} ORDER BY number"  # noqa: S608
-        )
-        return [decode(row[0]) for row in rows]
+        return select(self._parts.ledger.query, f"parent IS NULL AND {condition}")
 
     def card(self, run_id: RunId) -> Card | None:
         """The card of this run as it is now; with its called runs' steps below its own."""
@@ -63,5 +60,5 @@ class Cards:
 
     def as_json(self, run: Run) -> JsonMap:
         """The run for programs."""
-        plain: JsonMap = json.loads(encode(run))
+        plain: JsonMap = json.loads(as_text(run))
         return plain

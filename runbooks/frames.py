@@ -24,8 +24,8 @@ from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.plan import Plan, PlannedStep
 from runbooks.planner import diagnosis_of, items, with_defaults
-from runbooks.projection import decode
 from runbooks.run import Run, run_nodes
+from runbooks.run_rows import find
 
 EMPTY_PLAN = Plan(steps=(), locks=(), pinned={})
 LOOKED_AT_SINGLY = 8
@@ -44,8 +44,7 @@ class Frames:
 
     def run(self, run: RunId) -> Run | None:
         """The run as it is committed; None for one that does not exist."""
-        rows = self._parts.ledger.query("SELECT body FROM runs WHERE id = ?", (run,))
-        return decode(rows[0][0]) if rows else None
+        return find(self._parts.ledger.query, run)
 
     def frame(self, run_id: RunId) -> Frame | None:
         """All that the next decision about this run depends on."""

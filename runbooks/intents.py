@@ -21,10 +21,10 @@ from config.node_names import NodeName
 from runbooks.machine import RunState
 from runbooks.next_step import Place
 from runbooks.policy import Policy, Pool
-from runbooks.projection import load
 from runbooks.rails import over_budget, over_hourly
 from runbooks.run import Run
 from runbooks.run_events import page_event, run_event
+from runbooks.run_rows import load
 
 
 class Changed(Exception):

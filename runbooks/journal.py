@@ -23,10 +23,10 @@ from runbooks.next_step import Place, left_behind
 from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.plan import Plan
-from runbooks.projection import load
 from runbooks.rails import Needed
 from runbooks.run import Run, StepState
 from runbooks.run_events import call_undone, page_event, run_event, taken_over
+from runbooks.run_rows import load
 
 LARGEST_INLINE = 4096
 """Bytes of an output that go into the record itself; a larger one is an artefact (design 4)."""

@@ -4,30 +4,18 @@
 so a run's row, its locks, marks and due time are never apart from its history.
 """
 
-import json
-from collections import OrderedDict
 from dataclasses import replace
-from threading import Lock
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from audit_log.ledger import ProjectionCursor, Transaction
+from audit_log.ledger import ProjectionCursor
 from audit_log.records import EventKind, Record
 from config.clock import microseconds
 from config.ids import RunId
+from runbooks import run_rows
 from runbooks.packing import unpacked
-from runbooks.run import Run, StepRecord
 from runbooks.run_fold import fold, requested
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL, open INTEGER NOT NULL,
-    cluster TEXT NOT NULL, runbook TEXT NOT NULL, requested_by TEXT NOT NULL,
-    requested_us INTEGER NOT NULL, due_us INTEGER, parent TEXT, revision INTEGER NOT NULL,
-    body TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS runs_due ON runs (due_us) WHERE open = 1 AND due_us IS NOT NULL;
-CREATE INDEX IF NOT EXISTS runs_open ON runs (open, number);
+SCHEMA = f"""{run_rows.SCHEMA}
 CREATE TABLE IF NOT EXISTS request_keys (key TEXT PRIMARY KEY, run TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS locks (atom TEXT PRIMARY KEY, run TEXT NOT NULL, since_us INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS marks (
@@ -54,68 +42,6 @@ CREATE TABLE IF NOT EXISTS card_notes (
     run TEXT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (run, note)) WITHOUT ROWID;
 """
 
-_RUN = TypeAdapter(Run)
-_STEP = TypeAdapter(StepRecord)
-_REMEMBERED = 512
-"""Runs kept in memory by the text of their rows; the text says everything, so none can be stale."""
-_PIECES = 8192
-"""Texts of steps kept, since of a run's many steps one changes at a time."""
-
-_by_body: OrderedDict[str, Run] = OrderedDict()
-_by_step: OrderedDict[int, tuple[StepRecord, str]] = OrderedDict()
-_guard = Lock()
-
-
-def encode(run: Run) -> str:
-    """A run as the text of its row, which is remembered: most rows are read right after."""
-    head = _RUN.dump_json(run, exclude={"steps"}).decode()
-    steps = ",".join(f"{json.dumps(key)}:{_piece(step)}" for key, step in run.steps.items())
-    body = f'{head[:-1]},"steps":{{{steps}}}}}'
-    _remember(body, run)
-    return body
-
-
-def _piece(step: StepRecord) -> str:
-    """The text of one step. What is kept under its address holds the step itself, so the address
-    cannot come to stand for another one.
-    """
-    with _guard:
-        kept = _by_step.get(id(step))
-    if kept is not None:
-        return kept[1]
-    text = _STEP.dump_json(step).decode()
-    with _guard:
-        _by_step[id(step)] = (step, text)
-        while len(_by_step) > _PIECES:
-            _by_step.popitem(last=False)
-    return text
-
-
-def decode(body: str) -> Run:
-    """The run of a row; equal rows are read once."""
-    with _guard:
-        run = _by_body.get(body)
-    if run is None:
-        run = _RUN.validate_json(body)
-        _remember(body, run)
-    return run
-
-
-def _remember(body: str, run: Run) -> None:
-    """Keep the newest."""
-    with _guard:
-        _by_body[body] = run
-        while len(_by_body) > _REMEMBERED:
-            _by_body.popitem(last=False)
-
-
-def load(transaction: Transaction, run: RunId) -> Run:
-    """A run as it is inside this transaction. Raises KeyError for one that does not exist."""
-    rows = transaction.query("SELECT body FROM runs WHERE id = ?", (run,))
-    if not rows:
-        raise KeyError(run)
-    return decode(rows[0][0])
-
 
 class RunProjector:
     """Projects runs and everything that hangs on them."""
@@ -123,6 +49,7 @@ class RunProjector:
     schema = SCHEMA
     tables = (
         "runs",
+        "run_steps",
         "request_keys",
         "locks",
         "marks",
@@ -142,73 +69,43 @@ class RunProjector:
         elif record.event.kind is EventKind.CLOCK_JUMPED:
             self._jump(cursor, record)
         elif record.event.run is not None:
-            self._continue(cursor, record)
+            self._continue(cursor, record, record.event.run)
         side = _SIDES.get(record.event.kind)
         if side is not None:
             side(cursor, record)
 
     def _begin(self, cursor: ProjectionCursor, record: Record) -> None:
         run = requested(record)
-        cursor.execute(
-            "INSERT INTO runs VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                int(run.id.removeprefix("run-")),
-                run.id,
-                run.state.value,
-                run.cluster,
-                run.runbook,
-                run.requested_by,
-                microseconds(run.requested_at),
-                microseconds(run.due_at) if run.due_at else None,
-                run.parent,
-                run.revision,
-                encode(run),
-            ),
-        )
+        run_rows.insert(cursor, run, record)
         key = record.event.data.get("key")
         if key:
             cursor.execute("INSERT OR IGNORE INTO request_keys VALUES (?, ?)", (key, run.id))
 
-    def _continue(self, cursor: ProjectionCursor, record: Record) -> None:
-        rows = cursor.execute("SELECT body FROM runs WHERE id = ?", (record.event.run,))
-        if not rows:
+    def _continue(self, cursor: ProjectionCursor, record: Record, run: RunId) -> None:
+        before = run_rows.find(cursor.execute, run)
+        if before is None:
             return  # a record about a run of another ledger (a page for a foreign mark)
-        run = fold(decode(rows[0][0]), record)
-        _store(cursor, run)
-        if run.state.final:
-            cursor.execute("DELETE FROM locks WHERE run = ?", (run.id,))
-            if run.parent is not None:
-                _wake(cursor, run.parent, record)
+        after = fold(before, record)
+        run_rows.update(cursor, before, after, record)
+        if after.state.final:
+            cursor.execute("DELETE FROM locks WHERE run = ?", (run,))
+            if after.parent is not None:
+                _wake(cursor, after.parent, record)
 
     def _jump(self, cursor: ProjectionCursor, record: Record) -> None:
-        for (body,) in cursor.execute("SELECT body FROM runs WHERE open = 1 ORDER BY number", ()):
-            _store(cursor, fold(decode(body), record))
+        for run in run_rows.select(cursor.execute, "open = 1"):
+            run_rows.update(cursor, run, fold(run, record), record)
         # The hourly limit and the next try of a page count time, not what the wall clock says.
         by = _data(record)["by_us"]
         for table in ("effects", "pages"):
             cursor.execute(f"UPDATE {table} SET at_us = at_us + ?", (by,))  # noqa: S608
 
 
-def _store(cursor: ProjectionCursor, run: Run) -> None:
-    cursor.execute(
-        "UPDATE runs SET state = ?, open = ?, due_us = ?, revision = ?, body = ? WHERE id = ?",
-        (
-            run.state.value,
-            int(run.open),
-            microseconds(run.due_at) if run.due_at else None,
-            run.revision,
-            encode(run),
-            run.id,
-        ),
-    )
-
-
 def _wake(cursor: ProjectionCursor, parent: RunId, record: Record) -> None:
     """A child ended: its caller is due now."""
-    for (body,) in cursor.execute("SELECT body FROM runs WHERE id = ? AND open = 1", (parent,)):
-        run = decode(body)
-        if run.state.acts:
-            _store(cursor, replace(run, due_at=record.at))
+    run = run_rows.find(cursor.execute, parent)
+    if run is not None and run.state.acts:
+        run_rows.update(cursor, run, replace(run, due_at=record.at), record)
 
 
 def _data(record: Record) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from runbooks.machine import Move, RunState
 from runbooks.next_step import undoes
 from runbooks.packing import packed, too_many
 from runbooks.parts import Parts
-from runbooks.projection import load
 from runbooks.rails import PlanGate
 from runbooks.run import Run, StepRecord, StepState
 from runbooks.run_events import page_event, page_over
+from runbooks.run_rows import load
 from runbooks.stops import Asked, CannotDo, ask_to_stop, asked_event, in_question, question
 
 __all__ = ["CannotDo", "Requests", "RunRequest"]

@@ -14,9 +14,9 @@ from config.ids import ActorId, InstanceId, RunId
 from config.json_values import JsonMap
 from runbooks.machine import Move, RunState
 from runbooks.next_step import to_take_back
-from runbooks.projection import load
 from runbooks.run import Run, StepState
 from runbooks.run_events import page_over
+from runbooks.run_rows import load
 
 
 class CannotDo(Exception):

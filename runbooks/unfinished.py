@@ -15,8 +15,8 @@ from runbooks.machine import IllegalTransition, Move
 from runbooks.model import Step
 from runbooks.next_step import Place
 from runbooks.parts import Parts
-from runbooks.projection import decode, load
 from runbooks.run_events import page_event
+from runbooks.run_rows import load, select
 
 GRACE = timedelta(minutes=11)
 """Past the limit of an effect, before an open intent that nobody settles goes to a person: longer
@@ -33,9 +33,7 @@ class Unfinished:
 
     def watch(self, now: datetime) -> None:
         """Hand over every intent that is long past its limit; a later outcome is recorded as late."""
-        rows = self._parts.ledger.query("SELECT body FROM runs WHERE open = 1 ORDER BY number")
-        for (body,) in rows:
-            run = decode(body)
+        for run in select(self._parts.ledger.query, "open = 1"):
             key = run.intended
             if key is None:
                 continue

@@ -84,8 +84,8 @@ MUTANTS = (
     Mutant(
         promise="a lock is held while a person is needed",
         file="runbooks/projection.py",
-        old='        if run.state.final:\n            cursor.execute("DELETE FROM locks',
-        new='        if not run.state.acts:\n            cursor.execute("DELETE FROM locks',
+        old='        if after.state.final:\n            cursor.execute("DELETE FROM locks',
+        new='        if not after.state.acts:\n            cursor.execute("DELETE FROM locks',
         test=_STEPS,
     ),
     Mutant(
@@ -260,8 +260,8 @@ MUTANTS = (
     Mutant(
         promise="nothing expires by a jump of the clock",
         file="runbooks/projection.py",
-        old="            _store(cursor, fold(decode(body), record))",
-        new="            _store(cursor, decode(body))",
+        old="            run_rows.update(cursor, run, fold(run, record), record)",
+        new="            run_rows.update(cursor, run, run, record)",
         test=_EFFECT,
     ),
 )

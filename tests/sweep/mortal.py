@@ -137,8 +137,8 @@ def label_of(ledger: Ledger, after: int) -> str:
         if record.event.kind.value == "step.finished":
             run, key = record.event.run, record.event.data["key"]
             rows = ledger.query(
-                "SELECT json_extract(body, '$.steps.\"' || ? || '\".action') FROM runs WHERE id = ?",
-                (key, run),
+                "SELECT json_extract(body, '$.action') FROM run_steps WHERE run = ? AND key = ?",
+                (run, key),
             )
             found = str(rows[0][0])
         return found

@@ -32,9 +32,10 @@ from runbooks.machine import RunState
 from runbooks.parts import Parts
 from runbooks.plan import Plan
 from runbooks.policy import Policy, Pool
-from runbooks.projection import RunProjector, decode
+from runbooks.projection import RunProjector
 from runbooks.requests import Requests, RunRequest
 from runbooks.run import Run
+from runbooks.run_rows import select
 from runbooks.worker import Worker
 from tests.sweep.mortal import Fate, mortal_hands, mortal_ledger
 from tests.sweep.scenarios import Asked
@@ -224,8 +225,7 @@ class Night:
 
     def runs(self) -> tuple[Run, ...]:
         """Every run, as committed."""
-        rows = self.ledger.query("SELECT body FROM runs ORDER BY number")
-        return tuple(decode(row[0]) for row in rows)
+        return tuple(select(self.ledger.query, "true"))
 
     def live(self, run: RunId) -> Run:
         """Go on until this run is final or only a person can go on."""

@@ -43,9 +43,10 @@ from runbooks.halt import HaltFile
 from runbooks.load import load_runbook
 from runbooks.parts import Parts
 from runbooks.policy import Policy, Pool
-from runbooks.projection import RunProjector, decode
+from runbooks.projection import RunProjector
 from runbooks.requests import Requests, RunRequest
 from runbooks.run import Run
+from runbooks.run_rows import load
 
 CLUSTER = ClusterName("lab")
 ANN = Actor(id=ActorId("p-ann"), kind=ActorKind.PERSON, name="ann", roles=frozenset({"oncall"}))
@@ -326,7 +327,7 @@ class Bench:
         return self.run(run)
 
     def run(self, run: RunId) -> Run:
-        return decode(self.ledger.query("SELECT body FROM runs WHERE id = ?", (run,))[0][0])
+        return load(self.ledger, run)
 
     def seq(self) -> int:
         return int(self.ledger.query("SELECT max(seq) FROM ledger")[0][0])
