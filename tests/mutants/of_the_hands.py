@@ -88,7 +88,7 @@ MUTANTS = (
         file="actions/slurm/cli.py",
         old="    if done.exit_code is None or _LOST_ON_THE_WAY.search(words):",
         new="    if done is None:",
-        test="tests/actions/slurm/test_client.py",
+        test="tests/actions/slurm/test_client_writes.py",
     ),
     Mutant(
         promise="a hostile node name reaches no library and no tool",

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from actions.simulated.stage import Stage
 from actions.simulated.world import World
 from config.ids import ClusterName
 from tests.actions.simulated.small import Served, small_world
+from tests.patience import DEADLINE
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def socket_path() -> Iterator[Path]:
 
 @pytest.fixture
 def served(world: World, socket_path: Path) -> Iterator[Served]:
-    line = Line(path=socket_path)
+    line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE))
     with SimulationServer(Stage(world), socket_path):
         yield Served(
             cluster=SimulatedCluster(name=ClusterName("sim"), line=line),

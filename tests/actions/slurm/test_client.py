@@ -1,89 +1,31 @@
-"""The Slurm client: sight, sharing, writes. Slurm's own words are those of 22.05."""
+"""The Slurm client: sight and shared snapshots. Slurm's own words are those of 22.05."""
 
-import io
 import threading
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
 from actions.cluster import Snapshot
-from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from actions.contract import Refusal, UnknownNode, Unreadable
 from actions.shell import Command, CommandFinished
 from actions.slurm.cli import SlurmCli
-from actions.slurm.jobs import ROW_FIELDS
-from actions.slurm.snapshot_child import print_snapshot
-from actions.slurm.tools import SlurmSettings
 from config.clock import Instant
-from config.ids import ClusterName
 from config.node_names import NodeName
-from tests.actions.slurm.conftest import CONFIG, RECORDINGS, HandClock, ToldRunner, done, words
+from tests.actions.slurm.conftest import CONFIG, HandClock, ToldRunner, done, words
+from tests.actions.slurm.rows import (
+    GPU_01,
+    GPU_04,
+    NODES,
+    RECORD,
+    RowsRunner,
+    client,
+    runner,
+    settings,
+)
 from tests.actions.slurm.test_text_that_poses import ROW
 from tests.patience import DEADLINE
 
-NODES = (RECORDINGS / "22.05" / "scontrol-nodes.txt").read_text()
-RECORD = {record.split()[0][9:]: record for record in NODES.split("\n\n") if record}
-GPU_01, GPU_04 = NodeName("gpu-01"), NodeName("gpu-04")
-REASON = "nw A1 [run-7/0a1b2c3d]"
-
-
-@dataclass
-class RowsRunner(ToldRunner):
-    """Also prints jobs in the form it is asked for, and takes snapshots in this process."""
-
-    jobs: list[dict[str, str]] = field(default_factory=list)
-    fetches: int = 0
-    on_fetch: threading.Event | None = None
-
-    def run(self, command: Command) -> CommandFinished:
-        if "actions.slurm.snapshot_child" in command.argv:
-            self.fetches += 1
-            if self.on_fetch is not None:
-                self.on_fetch.wait(DEADLINE)
-            out = io.StringIO()
-            print_snapshot(command.stdin.decode(), self, out)
-            return done(out.getvalue())
-        form = next((word for word in command.argv if word.startswith("--Format=")), None)
-        if form is None:
-            return super().run(command)
-        self.asked.append(command)
-        mark = form.split(",")[0].partition(":")[2]
-        return done(
-            "".join("".join(job[name] + mark for name in ROW_FIELDS) + "\n" for job in self.jobs)
-        )
-
-
-@pytest.fixture
-def runner() -> RowsRunner:
-    runner = RowsRunner()
-    runner.tell("--format=", "")
-    runner.tell("show nodes", NODES)
-    runner.tell("show partitions", "")
-    runner.tell("show reservations", "No reservations in the system\n")
-    for name, record in RECORD.items():
-        runner.tell(f"show node {name}", record)
-    runner.tell("show config", CONFIG)
-    runner.tell("scontrol --version", "slurm-wlm 22.05.8\n")
-    runner.tell("update", "")
-    runner.tell("--json", done(stderr="scontrol: unrecognized option '--json'", code=1))
-    runner.jobs = [
-        {**ROW, "JobID": "1", "NodeList": "gpu-[01-02]"},
-        {**ROW, "JobID": "2", "NodeList": "gpu-03"},
-        {**ROW, "JobID": "3", "NodeList": "gpu-09"},
-    ]
-    return runner
-
-
-def settings(own_user: str = "nodewarden") -> SlurmSettings:
-    return SlurmSettings(cluster=ClusterName("mini"), own_user=own_user)
-
-
-@pytest.fixture
-def client(runner: RowsRunner, clock: HandClock) -> SlurmCli:
-    return SlurmCli(settings(), runner, clock, clock.pass_by)
-
-
-# ---------------------------------------------------------------------------------------- sight
+__all__ = ["client", "runner"]
 
 
 def test_a_believed_snapshot_is_not_blind(client: SlurmCli) -> None:
@@ -142,9 +84,6 @@ def squeue(runner: ToldRunner) -> list[str]:
     return [line for line in words(runner.asked) if line.startswith("squeue")]
 
 
-# ------------------------------------------------------------------------------------ snapshots
-
-
 def test_readers_share_one_snapshot_for_15_seconds(
     client: SlurmCli, runner: RowsRunner, clock: HandClock
 ) -> None:
@@ -181,7 +120,7 @@ def test_readers_that_come_together_cause_one_fetch(runner: RowsRunner) -> None:
     for reader in readers:
         reader.start()
     for reader in readers:
-        reader.join(30)
+        reader.join(DEADLINE)
     assert len(seen) == 8
     assert all(one is seen[0] for one in seen)
     assert runner.fetches == 1
@@ -210,114 +149,10 @@ def test_a_snapshot_child_that_breaks_off_gives_no_snapshot(
         SlurmCli(settings(), Cut(), clock, clock.pass_by).snapshot()
 
 
-# --------------------------------------------------------------------------------------- writes
-
-
-def test_a_drain_is_one_update_of_one_node_in_an_argument_list(
-    client: SlurmCli, runner: RowsRunner
-) -> None:
-    client.drain(GPU_04, REASON)
-    (write,) = runner.writes
-    assert write.argv == (
-        "scontrol",
-        "--local",
-        "update",
-        "NodeName=gpu-04",
-        "State=DRAIN",
-        f"Reason={REASON}",
-    )
-    assert write.environment.keys() == {"PATH", "SLURM_CONF", "TZ", "LC_ALL"}
-
-
-def test_a_resume_is_one_update_of_one_node(client: SlurmCli, runner: RowsRunner) -> None:
-    client.resume(GPU_04)
-    (write,) = runner.writes
-    assert write.argv[2:] == ("update", "NodeName=gpu-04", "State=RESUME")
-
-
-def test_no_write_goes_to_another_cluster(client: SlurmCli, runner: RowsRunner) -> None:
-    runner.tell("show config", CONFIG.replace("= mini\n", "= other\n"))
-    with pytest.raises(Unreadable, match="of cluster other, not mini"):
-        client.drain(GPU_04, REASON)
-    assert runner.writes == []
-
-
 def test_jobs_of_another_cluster_are_no_answer(client: SlurmCli, runner: RowsRunner) -> None:
     runner.jobs[0]["Cluster"] = "other"
     with pytest.raises(Unreadable, match="of cluster other"):
         client.fresh_jobs(GPU_01)
-
-
-@pytest.mark.parametrize(
-    "lost",
-    [
-        CommandFinished(exit_code=None, timed_out=True, lost="scontrol did not end within 30 s"),
-        CommandFinished(exit_code=None, lost="scontrol was killed by SIGKILL"),
-        done(stderr="slurm_update error: Socket timed out on send/recv operation", code=1),
-        done(stderr="slurm_update error: Zero Bytes were transmitted or received", code=1),
-        done(stderr="slurm_update error: Unexpected message received", code=1),
-    ],
-    ids=lambda finished: finished.lost or finished.stderr,
-)
-def test_a_write_whose_answer_is_lost_may_have_happened(
-    client: SlurmCli, runner: RowsRunner, lost: CommandFinished
-) -> None:
-    runner.tell("update", lost)
-    with pytest.raises(WriteUnknown, match="gpu-04 may have happened"):
-        client.drain(GPU_04, REASON)
-    with pytest.raises(WriteUnknown):
-        client.resume(GPU_04)
-
-
-@pytest.mark.parametrize(
-    "words_of_slurm",
-    [
-        "slurm_update error: Invalid node state specified",
-        "slurm_update error: Invalid node name specified",
-        "slurm_update error: Access/permission denied",
-    ],
-)
-def test_a_refused_write_is_rejected_in_the_controllers_words(
-    client: SlurmCli, runner: RowsRunner, words_of_slurm: str
-) -> None:
-    runner.tell("update", done(stderr=words_of_slurm + "\n", code=1))
-    with pytest.raises(Rejected) as refused:
-        client.resume(GPU_04)
-    assert str(refused.value) == words_of_slurm
-
-
-def test_a_write_that_could_not_start_is_rejected(client: SlurmCli, runner: RowsRunner) -> None:
-    runner.tell("update", CommandFinished(exit_code=None, lost="no program", started=False))
-    with pytest.raises(Rejected, match="nothing was sent"):
-        client.drain(GPU_04, REASON)
-
-
-@pytest.mark.parametrize("reason", ["", "a\nState=IDLE", "דנה", "x" * 201, "a\0b"])
-def test_a_reason_that_is_not_plain_text_is_refused_before_anything_is_asked(
-    client: SlurmCli, runner: RowsRunner, reason: str
-) -> None:
-    with pytest.raises(Rejected, match="printable ASCII"):
-        client.drain(GPU_04, reason)
-    assert runner.asked == []
-
-
-@pytest.mark.parametrize("name", ["ALL", "all", "localhost"])
-def test_a_word_that_means_other_nodes_is_no_node(
-    client: SlurmCli, runner: RowsRunner, name: str
-) -> None:
-    with pytest.raises(UnknownNode):
-        client.drain(NodeName(name), REASON)
-    assert runner.asked == []
-
-
-@pytest.mark.parametrize("name", ["gpu-[01-02]", "gpu-01,gpu-02", "*", "-oProxyCommand=x", "a\nb"])
-def test_more_than_one_name_never_reaches_scontrol(
-    client: SlurmCli, runner: RowsRunner, name: str
-) -> None:
-    for act in (client.resume, client.fresh_node, client.fresh_jobs):
-        with pytest.raises(ValueError, match="not a node name"):
-            act(NodeName(name))
-    assert not any(name in line for line in words(runner.asked))
 
 
 def test_a_node_that_the_controller_does_not_know_is_unknown(
@@ -397,18 +232,3 @@ def test_a_newer_client_and_a_borrowed_user_are_faults(
     found = SlurmCli(settings(own_user), runner, clock, clock.pass_by).faults()
     assert len(found) == len(faults)
     assert all(part in text for part, text in zip(faults, found, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("client_version", "own_user"), [("slurm 24.11.5", "nodewarden"), ("slurm 22.05.8", "root")]
-)
-def test_nothing_is_written_while_a_fault_stands(
-    runner: RowsRunner, clock: HandClock, client_version: str, own_user: str
-) -> None:
-    runner.tell("scontrol --version", client_version + "\n")
-    client = SlurmCli(settings(own_user), runner, clock, clock.pass_by)
-    with pytest.raises(Refusal):
-        client.drain(GPU_01, REASON)
-    with pytest.raises(Refusal):
-        client.resume(GPU_01)
-    assert runner.writes == []
