@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from audit_log.errors import StoreError
+from bot.diagnostics import Finding
 from bot.slack.keeper import Keeper, Pace, Tools
 from bot.slack.poster import Poster
 from bot.slack.stories import Spot, Stories, Story
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 READERS = 4
+MOST_NAMED = 3
+"""Cards that are named where they cannot be shown."""
 AFTER_FAILURE = 5.0
 """Seconds until a keeper that failed in our own code is tried again."""
 
@@ -46,10 +49,16 @@ class Board:
             opened_at=opened_at,
         )
 
-    @property
-    def trouble(self) -> tuple[str, ...]:
-        """Cards that cannot be shown, and why."""
-        return tuple(keeper.trouble for keeper in list(self._keepers.values()) if keeper.trouble)
+    def findings(self) -> tuple[Finding, ...]:
+        """For `doctor`: one line, however many cards cannot be shown."""
+        missing = {run: keeper.trouble for run, keeper in list(self._keepers.items())}
+        oldest = sorted((run for run, why in missing.items() if why), key=_number)
+        if not oldest:
+            return ()
+        reasons = "; ".join(missing[run] for run in oldest[:MOST_NAMED])
+        what = "1 card is" if len(oldest) == 1 else f"{len(oldest)} cards are"
+        beginning = "" if len(oldest) <= MOST_NAMED else "the oldest: "
+        return (Finding(False, f"Slack: {what} not shown: {beginning}{reasons}"),)
 
     async def run(self) -> None:
         """Look for news until cancelled."""
@@ -113,3 +122,7 @@ class Board:
 
     async def _off(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _number(run: RunId) -> int:
+    return int(run.removeprefix("run-"))

@@ -148,7 +148,7 @@ class SlackDoor:
                 Finding(False, f"Slack: scope {scope} is missing; add it and reinstall the app")
                 for scope in missing
             )
-        found.extend(Finding(False, f"Slack: no card for {why}") for why in self._board.trouble)
+        found.extend(self._board.findings())
         return tuple(found)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
