@@ -308,7 +308,7 @@ class Answers:
 
     def _whoami(self, actor: Actor, door: Door, _command: Command) -> Reply:
         roles = ", ".join(sorted(actor.roles)) or "no role"
-        shared = "; a shared account, it cannot approve" if actor.shared else ""
+        shared = "; shared: no approval, no break-glass" if actor.shared else ""
         line = f"you are {actor.name} at the {door} door, with {roles}{shared}"
         data: JsonMap = {"name": actor.name, "id": actor.id, "roles": sorted(actor.roles)}
         return done(line, data=data)

@@ -155,7 +155,8 @@ class Person(Section):
     roles: tuple[Key, ...] = ()
     """Roles held directly, beside those of the groups. Default: none."""
     shared: Truth = False
-    """Several people can use it: it may not approve. `root` must be shared. Default: false."""
+    """Several people can use it: it may neither approve nor break the glass. `root` must be shared.
+    Default: false."""
 
 
 class Group(Section):

@@ -131,6 +131,11 @@ class Requests:
             raise CannotDo("break-glass needs a reason: it is shown to everybody who is paged")
         if actor.kind is not ActorKind.PERSON:
             raise CannotDo("only a person can break the glass")
+        if actor.shared:
+            raise CannotDo(
+                f"{actor.name} is a shared account: it cannot say who broke the glass; do it in your "
+                "own name (with sudo the login user counts)"
+            )
 
         def decide(transaction: Transaction) -> Run:
             now = self._awaiting(transaction, run, None)

@@ -95,6 +95,8 @@ def test_a_shared_account_cannot_approve(site: Spot, monkeypatch: pytest.MonkeyP
     site.boss("drain gpu-005 a")
     run = waiting(site)
     assert "root is a shared account" in as_root(site, f"approve {run}")
+    glass = as_root(site, f"approve {run} --break-glass fire")
+    assert "root is a shared account: it cannot say who broke the glass" in glass
     assert approvals(site, run) == 0
 
 

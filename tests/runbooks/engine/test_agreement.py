@@ -1,5 +1,6 @@
 """Plans, approvals and what voids them: approval means this plan."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,15 @@ def test_breaking_the_glass_acts_without_approval_and_pages(bench: Bench) -> Non
     bench.requests.break_glass(run.id, ANN, Door.CLI, "fire")
     assert bench.go(run.id).state is RunState.SUCCEEDED
     assert any("fire" in page for page in bench.pages())
+
+
+def test_a_shared_account_cannot_break_the_glass(bench: Bench) -> None:
+    run = bench.go(bench.ask("light", node="l1"))
+    with pytest.raises(CannotDo, match="ann is a shared account: it cannot say who"):
+        bench.requests.break_glass(run.id, replace(ANN, shared=True), Door.CLI, "fire")
+    assert bench.go(run.id).state is RunState.AWAITING_APPROVAL
+    assert not bench.world.effects
+    assert not bench.pages()
 
 
 def test_where_the_site_wants_a_go_the_requester_may_say_it(tmp_path: Path) -> None:
