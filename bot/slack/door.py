@@ -87,8 +87,9 @@ class SlackDoor:
         stories = Stories(bot.settings, bot.parts, bot.answers, bot.identities)
         poster = Poster(self._outbox, self._looks, stories.bot)
         self._board = Board(stories, poster, pace, ground.clock.now().wall)
-        visitors = Visitors(self._web, bot.identities, settings.team)
-        self._clerk = Clerk(bot.desk, bot.answers, visitors)
+        channels = {one.channel for one in bot.settings.clusters.values() if one.channel}
+        self._visitors = Visitors(self._web, bot.identities, settings.team, sorted(channels))
+        self._clerk = Clerk(bot.desk, bot.answers, self._visitors)
         self._memberships = Memberships(
             self._web, settings.team, bot.settings.groups, bot.identities.groups
         )
@@ -103,7 +104,7 @@ class SlackDoor:
             after=self._after,
             board=self._board,
             stories=stories,
-            visitors=visitors,
+            visitors=self._visitors,
             memberships=self._memberships,
             web=self._web,
             bot_user=lambda: self._own.user if self._own else "",
@@ -157,6 +158,7 @@ class SlackDoor:
     async def _listen(self) -> None:
         """Find out who we are, then keep a socket open."""
         if await self._introduced():
+            self._start(self._visitors.run())
             await self._connection.run()
 
     async def _introduced(self) -> bool:

@@ -1,12 +1,14 @@
 """Who may be spoken with: our workspace, real members, channels that no other company sees.
 
 Asked on the acknowledging path, so what Slack says of a person or a channel is remembered for a
-while. When Slack cannot be asked, the last answer counts for an hour; without one the person is
-turned away.
+while, and asked again in good time for those who are expected or were here lately: nobody's command
+waits for that. When Slack cannot be asked, the last answer counts for an hour; without one the person
+is turned away.
 """
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +17,28 @@ from bot.slack.asks import Ask
 from bot.slack.web import Limited, Said, Unanswered, Unsent, Web
 from config.actors import Actor, Identity
 
+log = logging.getLogger(__name__)
+
 FRESH = 120.0
-"""Seconds for which an answer of Slack's is not asked again."""
+"""Seconds for which an answer of Slack's counts without being asked again."""
+RENEWED = 60.0
+"""Seconds after which it is asked again about whoever is expected or was here lately."""
+LATELY = 1800.0
+"""Seconds."""
 STALE = 3600.0
 """Seconds for which it counts when Slack cannot be asked."""
 PATIENCE = 1.5
 """Seconds that the acknowledging path waits for it."""
 MOST_KEPT = 5000
+MOST_EXPECTED = 20
+"""People about whom Slack is asked before they say anything: the first command of a night must not
+wait for it, and a minute has a hundred such questions for the whole app."""
+USER = "users.info"
+CHANNEL = "conversations.info"
+_FIELD = {USER: "user", CHANNEL: "channel"}
+
+Name = tuple[str, str]
+"""A method, and the id that is asked about."""
 
 
 class TurnedAway(Exception):
@@ -35,14 +52,41 @@ class _Known:
 
 
 class Visitors:
-    """Accounts and channels as Slack describes them."""
+    """Accounts and channels as Slack describes them; lives in the event loop."""
 
-    def __init__(self, web: Web, identities: Identities, team: str) -> None:
-        """`team` is the configured workspace."""
+    def __init__(
+        self, web: Web, identities: Identities, team: str, channels: Iterable[str]
+    ) -> None:
+        """`team` is the configured workspace; in `channels` commands are expected."""
         self._web = web
         self._identities = identities
         self._team = team
-        self._known: dict[str, _Known] = {}
+        self._expected = [(CHANNEL, channel) for channel in channels]
+        self._known: dict[Name, _Known] = {}
+        self._used: dict[Name, float] = {}
+        self._under_way: dict[Name, asyncio.Task[Mapping[str, Any]]] = {}
+
+    async def run(self) -> None:
+        """Keep what is known of those who are expected or were here lately fresh, until cancelled."""
+        people = (self._identities.slack_user(person.id) for person in self._identities.everybody())
+        self._expected += [(USER, user) for user in people if user][:MOST_EXPECTED]
+        while True:
+            await self.renew()
+            await asyncio.sleep(RENEWED / 4)
+
+    async def renew(self) -> None:
+        """Ask again what is about to be too old; one after the other, because nobody waits."""
+        now = _now()
+        self._used = {name: at for name, at in self._used.items() if now - at < LATELY}
+        for name in dict.fromkeys((*self._expected, *self._used)):
+            if self._age(name) < RENEWED:
+                continue
+            try:
+                await self._begin(name)
+            except (Limited, Unsent):
+                return  # Slack takes nothing now: the next round asks
+            except (Said, Unanswered) as problem:
+                log.info("Slack does not tell about %s: %s", name[1], problem)
 
     async def admit(self, ask: Ask) -> Actor:
         """The person who asks. Raises TurnedAway."""
@@ -50,10 +94,16 @@ class Visitors:
             raise TurnedAway(
                 f"you are in workspace {ask.team or '?'}; this bot serves {self._team}"
             )
-        if ask.shared or await self._shared(ask.channel):
+        account, channel = (USER, ask.user), (CHANNEL, ask.channel)
+        private = not ask.channel or ask.direct
+        for name in (account,) if private else (channel, account):
+            self._used[name] = _now()
+            if self._age(name) >= FRESH:
+                self._begin(name)  # both at once; below they are waited for
+        if ask.shared or (not private and await self._shared(channel)):
             raise TurnedAway("this channel is shared with another workspace: use one of our own")
-        account = (await self._ask("users.info", "user", ask.user)).get("user") or {}
-        why = _unfit(account, self._team)
+        told = (await self._ask(account)).get("user") or {}
+        why = _unfit(told, self._team)
         if why:
             raise TurnedAway(f"{why}: the bot takes no commands from this account")
         try:
@@ -65,34 +115,60 @@ class Visitors:
 
     def forget(self, user: str) -> None:
         """Slack says that this account changed."""
-        self._known.pop(f"users.info {user}", None)
+        name = (USER, user)
+        self._known.pop(name, None)
+        self._under_way.pop(name, None)  # it may have been asked before the change
 
-    async def _shared(self, channel: str) -> bool:
+    async def _shared(self, channel: Name) -> bool:
         """Whether Slack knows the channel as shared; one that the bot cannot see is not known."""
-        if not channel or channel.startswith("D"):
-            return False
         try:
-            told = await self._ask("conversations.info", "channel", channel)
+            told = await self._ask(channel)
         except TurnedAway:
             return False
         return bool((told.get("channel") or {}).get("is_ext_shared"))
 
-    async def _ask(self, method: str, field: str, value: str) -> Mapping[str, Any]:
-        name = f"{method} {value}"
-        now = asyncio.get_running_loop().time()
+    async def _ask(self, name: Name) -> Mapping[str, Any]:
         known = self._known.get(name)
-        if known is not None and now - known.at < FRESH:
+        if known is not None and self._age(name) < FRESH:
             return known.told
         try:
-            told = await asyncio.wait_for(self._web.get(method, {field: value}), PATIENCE)
+            return await asyncio.wait_for(asyncio.shield(self._begin(name)), PATIENCE)
         except (TimeoutError, Said, Limited, Unsent, Unanswered) as problem:
-            if known is not None and now - known.at < STALE:
+            if known is not None and self._age(name) < STALE:
                 return known.told
             raise TurnedAway(f"Slack does not say who you are ({problem}); try again") from problem
+
+    def _age(self, name: Name) -> float:
+        known = self._known.get(name)
+        return _now() - known.at if known is not None else STALE
+
+    def _begin(self, name: Name) -> "asyncio.Task[Mapping[str, Any]]":
+        """The question to Slack, or the same one that is under way."""
+        task = self._under_way.get(name)
+        if task is None:
+            task = self._under_way[name] = asyncio.create_task(self._tell(name))
+            task.add_done_callback(lambda done: self._told(name, done))
+        return task
+
+    async def _tell(self, name: Name) -> Mapping[str, Any]:
+        method, value = name
+        return await self._web.get(method, {_FIELD[method]: value})
+
+    def _told(self, name: Name, task: "asyncio.Task[Mapping[str, Any]]") -> None:
+        """Remember the answer, unless it was forgotten while it was on its way."""
+        failed = task.cancelled() or task.exception() is not None
+        if self._under_way.get(name) is not task:
+            return
+        del self._under_way[name]
+        if failed:
+            return
         if len(self._known) >= MOST_KEPT:
             self._known.pop(next(iter(self._known)))
-        self._known[name] = _Known(at=now, told=told)
-        return told
+        self._known[name] = _Known(at=_now(), told=task.result())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _unfit(account: Mapping[str, Any], team: str) -> str:
