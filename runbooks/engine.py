@@ -359,7 +359,7 @@ class Engine:
         if move.how == "pause":
             self._journal.move(run.id, Move.PAUSE, why)
         elif move.how == "takeover":
-            self._journal.move(run.id, Move.ESCALATE, why)
+            self._journal.hand_over(run.id, why)
         elif frame.runbook.on_failure is OnFailure.UNDO and past_return(frame):
             why = f"{why}; past the point of no return: nothing was taken back"
             self._journal.move(run.id, Move.ABORT, why)

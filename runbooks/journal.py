@@ -17,6 +17,7 @@ from config.clock import from_microseconds, microseconds
 from config.ids import ClusterName, PlanHash, RunId
 from config.json_values import JsonMap
 from config.node_names import NodeName
+from runbooks.in_hand import pages_over
 from runbooks.intents import Changed, Intent, forbidden, intended, may_act
 from runbooks.machine import Move, RunState
 from runbooks.next_step import Place, left_behind
@@ -61,6 +62,19 @@ class Journal:
             if now.state.final:
                 raise Changed(run)
             self._append_move(transaction, now, move, why, due)
+
+        self._ledger.commit(decide)
+
+    def hand_over(self, run: RunId, why: str) -> None:
+        """A person takes the run over: nobody is paged, and who was need not come."""
+
+        def decide(transaction: Transaction) -> None:
+            now = load(transaction, run)
+            if not now.state.acts and now.state is not RunState.AWAITING_APPROVAL:
+                raise Changed(run)
+            data: JsonMap = {"move": Move.ESCALATE.value, "why": why[:1000]}
+            transaction.append(run_event(EventKind.RUN_STATE, now, data))
+            pages_over(transaction, now, why, self._ledger.instance)
 
         self._ledger.commit(decide)
 

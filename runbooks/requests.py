@@ -19,6 +19,7 @@ from config.ids import ActorId, ClusterName, PlanHash, RunId
 from config.json_values import Json, JsonMap
 from config.node_names import NodeName
 from runbooks.definition import Definition
+from runbooks.in_hand import pages_over
 from runbooks.journal import next_run_id
 from runbooks.machine import Move, RunState
 from runbooks.next_step import undoes
@@ -26,7 +27,7 @@ from runbooks.packing import packed, too_many
 from runbooks.parts import Parts
 from runbooks.rails import PlanGate
 from runbooks.run import Run, StepRecord, StepState
-from runbooks.run_events import page_event, page_over
+from runbooks.run_events import page_event
 from runbooks.run_rows import load
 from runbooks.stops import Asked, CannotDo, ask_to_stop, asked_event, in_question, question
 
@@ -356,8 +357,7 @@ class Requests:
             data["due_us"] = microseconds(transaction.now)
         transaction.append(asked_event(EventKind.RUN_STATE, run, actor, data))
         if run.state is RunState.NEEDS_PERSON:
-            # Somebody has it in hand: the alert must not go on ringing for a day.
-            transaction.append(page_over(run, f"in hand: {why}", self._ledger.instance))
+            pages_over(transaction, run, why, self._ledger.instance)
         return load(transaction, run.id)
 
 

@@ -10,6 +10,9 @@ from config.node_names import fold
 from runbooks.next_step import Place
 from runbooks.run import Run, StepRecord, run_nodes
 
+STUCK = "stuck"
+"""Names the page about a run whose look or effect does not come back."""
+
 
 def run_event(kind: EventKind, run: Run, data: JsonMap, place: Place | None = None) -> Event:
     """A record of the engine about this run, and about one step of it where `place` says so."""
@@ -29,11 +32,11 @@ def page_key(run: RunId, instance: InstanceId, limit: str = "") -> str:
     return f"nodewarden/{instance}/{run}" + (f"/{limit}" if limit else "")
 
 
-def page_over(run: Run, why: str, instance: InstanceId) -> Event:
+def page_over(run: Run, why: str, instance: InstanceId, limit: str = "") -> Event:
     """The intent to say that this run needs nobody any more."""
     details = json.dumps({"run": run.id, "cluster": run.cluster, "why": why[:1000]})
     data: JsonMap = {
-        "key": page_key(run.id, instance),
+        "key": page_key(run.id, instance, limit),
         "summary": f"{run.id} {run.runbook}: {why}"[:200],
         "details": details,
         "resolved": True,

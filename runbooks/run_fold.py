@@ -61,6 +61,8 @@ def _state(run: Run, record: Record) -> Run:
     data = _data(record)
     move = Move(data["move"])
     why = data.get("why", "")
+    if move.asks_to_stop and run.state is RunState.NEEDS_PERSON:
+        return run  # it stands still already; the record says who has it in hand
     if move.asks_to_stop:
         return replace(run, stop_wanted=move.stop, stop_reason=why, due_at=record.at)
     kept = move.keeps_stop

@@ -12,10 +12,10 @@ from audit_log.ledger import Transaction
 from audit_log.records import Event, EventKind
 from config.ids import ActorId, InstanceId, RunId
 from config.json_values import JsonMap
+from runbooks.in_hand import pages_over
 from runbooks.machine import Move, RunState
 from runbooks.next_step import to_take_back
 from runbooks.run import Run, StepState
-from runbooks.run_events import page_over
 from runbooks.run_rows import load
 
 
@@ -61,10 +61,13 @@ def ask_to_stop(transaction: Transaction, run: Run, how: Move, asked: Asked) -> 
 
 def _stop(transaction: Transaction, run: Run, how: Move, asked: Asked) -> None:
     wanted = state_event(run, how, asked)
-    if run.state is RunState.NEEDS_PERSON:
-        # Somebody has it in hand: the alert must not go on ringing for a day.
-        transaction.append(page_over(run, f"in hand: {asked.reason}", asked.instance))
-    if run.state.acts:
+    taken_over = how is Move.WANT_TAKEOVER
+    if run.state is RunState.NEEDS_PERSON or taken_over:
+        pages_over(transaction, run, asked.reason, asked.instance)
+    if taken_over:
+        for called in _open_below(transaction, run.id):
+            pages_over(transaction, called, asked.reason, asked.instance)
+    if run.state.acts or (taken_over and run.state is RunState.NEEDS_PERSON):
         transaction.append(wanted)
     elif how is Move.WANT_ABORT and _has_to_be_ended(transaction, run):
         if run.state is not RunState.AWAITING_APPROVAL:

@@ -15,7 +15,7 @@ from runbooks.machine import IllegalTransition, Move
 from runbooks.model import Step
 from runbooks.next_step import Place
 from runbooks.parts import Parts
-from runbooks.run_events import page_event
+from runbooks.run_events import STUCK, page_event
 from runbooks.run_rows import load, select
 
 GRACE = timedelta(minutes=11)
@@ -58,7 +58,7 @@ class Unfinished:
 
         def decide(transaction: Transaction) -> None:
             now = load(transaction, run)
-            transaction.append(page_event(now, why, self._parts.ledger.instance, "stuck"))
+            transaction.append(page_event(now, why, self._parts.ledger.instance, STUCK))
 
         self._parts.ledger.commit(decide)
 
