@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from config.ids import ActorId, RunId
 from config.json_values import JsonMap
-from runbooks.explain import Card, Told, card
+from runbooks.explain import Card, card
 from runbooks.frames import Frames
 from runbooks.parts import Parts
 from runbooks.plan import Plan
@@ -14,6 +14,7 @@ from runbooks.run import Run
 from runbooks.run_events import page_key
 from runbooks.run_rows import as_text, select
 from runbooks.stops import question
+from runbooks.told import Told
 
 
 class Cards:

@@ -16,7 +16,6 @@ from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.policy import Autonomy
 from runbooks.acting import LONGEST_BLINDNESS, Acting
-from runbooks.explain import effects
 from runbooks.expressions import ExpressionError
 from runbooks.frames import Frames
 from runbooks.intents import Changed
@@ -50,6 +49,7 @@ from runbooks.planner import atoms, diagnosis_of, make_plan
 from runbooks.rails import correlated, needed
 from runbooks.reading import Reading
 from runbooks.run import Run, StepState
+from runbooks.wording import effects
 
 POLL = timedelta(seconds=5)
 """Between two looks at something that gave no answer or is held by somebody else."""

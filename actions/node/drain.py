@@ -20,10 +20,12 @@ from actions.contract import (
     ValueType,
 )
 from actions.node import readings
+from actions.node.death import minute
 from actions.node.fitting import first
+from actions.node.readings import Jobs
 from actions.node.restore import UNCHECKED, overwritten
 from actions.node.settings import NODE, Hands
-from actions.node.writing import last_look, written
+from actions.node.writing import Before, last_look, written
 from actions.ownership import MARK_KIND, Holder, Holding, holding
 from actions.reasons import ReasonKind, classify, mark_text
 from config.json_values import Json, JsonMap
@@ -50,13 +52,21 @@ _SPEC = ActionSpec(
             type=ValueType.TEXT, help="who wrote that, where the release tells it", required=False
         ),
         "why": Field(type=ValueType.TEXT, help="the whole reason that was given"),
+        "jobs_stay": Field(
+            type=ValueType.FACTS, help="jobs that go on, the first eight", required=False
+        ),
+        "job_count": Field(type=ValueType.NUMBER, help="how many go on", required=False),
+        "jobs_blind": Field(
+            type=ValueType.TEXT, help="why that is not known, or empty", required=False
+        ),
         "unchecked": UNCHECKED,
     },
     takes_node_out=True,
     sets_mark=MARK_KIND,
     undo="node.return",
 )
-_MOST_JOBS = 20
+_MOST_JOBS = 8
+_MOST_NAMED = 2
 _NOT_TO_DRAIN = frozenset({NodeBase.OTHER, NodeBase.FUTURE, NodeBase.ERROR})
 _UNDER_WAY = frozenset(
     "REBOOT_ISSUED REBOOT_REQUESTED POWERED_DOWN POWERING_DOWN POWERING_UP POWER_DOWN".split()
@@ -82,6 +92,8 @@ class Drain:
         boot_id = readings.boot_id(call, self.hands)
         found = holding(readings.scene(call, self.hands, snapshot, node, boot_id), call)
         standing, why = _standing(node, found)
+        if standing is Standing.NOT_SO:
+            why += _who_stays(node, jobs)
         return Observation(
             standing=standing,
             why=why,
@@ -90,9 +102,7 @@ class Drain:
             state=node.state,
             reason=node.reason,
             facts={
-                "jobs_stay": [_job(job) for job in jobs.jobs[:_MOST_JOBS]],
-                "job_count": None if jobs.blind else len(jobs.jobs),
-                "jobs_blind": first(jobs.blind, 200),
+                **_staying(node, jobs),
                 "reason_by": node.reason_by,
             },
         )
@@ -108,9 +118,10 @@ class Drain:
             return Done(output=output, mark_text=before.node.reason)
         if standing is not Standing.NOT_SO:
             return Failed(error=f"nothing was written: {why}", kind=FailureKind.REFUSED)
-        return self._write(call, before.node)
+        return self._write(call, before)
 
-    def _write(self, call: Call, before: Node) -> Outcome:
+    def _write(self, call: Call, seen: Before) -> Outcome:
+        before = seen.node
         text = mark_text(_cause(call), call.run, call.instance)
         after = written(call, self.hands, lambda cluster: cluster.drain(before.name, text))
         if not isinstance(after, Node):
@@ -118,7 +129,10 @@ class Drain:
         taken = _read_back(after, text) or overwritten(call, self.hands, before, after, text)
         if isinstance(taken, Failed):
             return taken
-        return Done(output={**_output(before, after, call), "unchecked": taken}, mark_text=text)
+        blind = "; ".join(seen.snapshot.blind)
+        jobs = Jobs(jobs=seen.snapshot.jobs_on(after.name), blind=blind)
+        output = {**_output(before, after, call), **_staying(after, jobs), "unchecked": taken}
+        return Done(output=output, mark_text=text)
 
 
 def _standing(node: Node, found: Holding) -> tuple[Standing, str]:
@@ -173,5 +187,40 @@ def _output(before: Node, after: Node, call: Call) -> JsonMap:
     }
 
 
-def _job(job: Job) -> Json:
-    return {"id": job.id, "user": job.user, "name": first(job.name, 60), "gpus": job.gpus}
+def _staying(node: Node, jobs: Jobs) -> dict[str, Json]:
+    """The jobs that go on, for the card; a drain ends none."""
+    stay = [] if jobs.blind else [job for job in jobs.jobs if job.holds_nodes]
+    return {
+        "jobs_stay": [_job(job) for job in stay[:_MOST_JOBS]],
+        "job_count": None if jobs.blind else len(stay),
+        "jobs_blind": first(jobs.blind, 200) or _unseen(node, stay),
+    }
+
+
+def _unseen(node: Node, jobs: list[Job]) -> str:
+    return f"{node.name} is {node.state}, but no job is shown" if node.busy and not jobs else ""
+
+
+def _job(job: Job) -> dict[str, Json]:
+    return {
+        "id": job.id,
+        "user": first(job.user, 40),
+        "name": first(job.name, 40),
+        "gpus": job.gpus,
+        "ends": minute(job.ends_at) if job.ends_at else "",
+    }
+
+
+def _who_stays(node: Node, jobs: Jobs) -> str:
+    """One clause for the plan: whose jobs go on, and until when."""
+    found = _staying(node, jobs)
+    if found["jobs_blind"]:
+        return f"; its jobs are not known: {found['jobs_blind']}"
+    stay = [job for job in jobs.jobs if job.holds_nodes]
+    named = [
+        f"job {job.id} ({first(job.user, 40)}) goes on"
+        f"{f' until {minute(job.ends_at)}' if job.ends_at else ', without an end'}"
+        for job in stay[:_MOST_NAMED]
+    ]
+    more = f" and {len(stay) - _MOST_NAMED} more" if len(stay) > _MOST_NAMED else ""
+    return f"; {', '.join(named)}{more}" if named else "; no job is on it"

@@ -7,7 +7,7 @@ never Failed; nothing is written when the last look could not be believed.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from actions.cluster import Node
+from actions.cluster import Node, Snapshot
 from actions.contract import (
     Call,
     ClusterHands,
@@ -29,6 +29,7 @@ from actions.ownership import UNKNOWN_BOOT, Holding, holding
 class Before:
     """The controller's own record right before a write."""
 
+    snapshot: Snapshot
     node: Node
     holding: Holding
 
@@ -43,7 +44,7 @@ def last_look(call: Call, hands: Hands) -> Before | Failed:
     except Refusal as error:
         return Failed(error=str(error), kind=FailureKind.REFUSED)
     scene = readings.scene(call, hands, snapshot, node, UNKNOWN_BOOT)
-    return Before(node=node, holding=holding(scene, call))
+    return Before(snapshot=snapshot, node=node, holding=holding(scene, call))
 
 
 def written(

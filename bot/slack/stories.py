@@ -165,7 +165,7 @@ class Stories:
         below = self._answers.card(child.id)
         if below is None:
             return card
-        lines = (*card.lines[:5], *below.lines[-1:])
+        lines = (*below.lines[:1], *card.lines[1:5], *below.lines[-1:])
         return replace(card, lines=lines, buttons=below.buttons, rings=True)
 
     def _ring(self, run: Run) -> str:

@@ -73,10 +73,15 @@ def test_the_given_reason_stands_in_the_mark_and_whole_in_the_output() -> None:
 
 def test_the_look_lists_the_jobs_that_stay_and_says_that_none_ends() -> None:
     cluster = _cluster(base=NodeBase.MIXED)
-    cluster.jobs = (make_job(),)
+    cluster.jobs = (make_job(ends_at=NOW + timedelta(hours=3)),)
     seen = Drain(hands(cluster)).look(make_call())
     assert seen.jobs_end == ()
-    assert seen.facts["jobs_stay"] == [{"id": "7", "user": "ann", "name": "llama", "gpus": 8}]
+    stays = {"id": "7", "user": "ann", "name": "llama", "gpus": 8, "ends": "2026-11-30T20:20Z"}
+    assert seen.facts["jobs_stay"] == [stays]
+    assert "job 7 (ann) goes on until 2026-11-30T20:20Z" in seen.why
+    outcome = Drain(hands(cluster)).do(make_call())
+    assert isinstance(outcome, Done)
+    assert (outcome.output["jobs_stay"], outcome.output["job_count"]) == ([stays], 1)
     assert (seen.boot_id, seen.owner) == (BOOT, "nobody")
 
 
@@ -86,6 +91,13 @@ def test_a_blind_job_list_does_not_keep_a_drain_from_saving_a_node() -> None:
     seen = Drain(hands(cluster)).look(make_call())
     assert seen.standing is Standing.NOT_SO
     assert seen.facts["job_count"] is None
+    assert "its jobs are not known: node MIXED without a visible job" in seen.why
+
+
+def test_a_busy_node_without_a_job_in_the_list_is_not_said_to_be_empty() -> None:
+    cluster = _cluster(base=NodeBase.MIXED)
+    assert "no job is on it" not in Drain(hands(cluster)).look(make_call()).why
+    assert "no job is on it" in Drain(hands(_cluster())).look(make_call()).why
 
 
 @pytest.mark.parametrize(
@@ -212,7 +224,7 @@ def test_the_reason_of_an_undrained_node_is_said_to_be_replaced() -> None:
     cluster = _cluster(reason="watch the fan", reason_by="dana")
     seen = Drain(hands(cluster)).look(make_call())
     assert seen.standing is Standing.NOT_SO
-    assert seen.why.endswith("its Reason 'watch the fan' by dana is replaced")
+    assert "its Reason 'watch the fan' by dana is replaced" in seen.why
     assert "replaced" not in Drain(hands(_cluster(reason="Not responding"))).look(make_call()).why
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from bot.slack import blocks
 from bot.slack.blocks import Content
 from config.ids import RunId
-from runbooks.explain import Button, Card, cut
+from runbooks.explain import Button, Card
 from runbooks.machine import RunState
+from runbooks.wording import cut
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE_REASON = 'disk full: /scratch 98% "see <#C123>" & ask @dana – דנה'
@@ -43,39 +44,97 @@ def example(state: RunState, *lines: str, buttons: tuple[Button, ...] = ()) -> C
     )
 
 
-def examples() -> dict[str, Content]:
-    """Every example by the name of its files."""
-    down = "gpu-017 is DOWN*, slurmd failed since 04:58 UTC"
-    job = "Job 4711 llama-70b (ann, 512 GPUs); dies from 05:03 UTC on if nobody acts"
-    cause = "A1 slurmd is dead (one node): slurmd failed; the host answers"
-    cards = {
-        "requested": example(RunState.REQUESTED, "gpu-017: Node dropped, asked by ann", "Looking"),
-        "running": example(RunState.RUNNING, down, job, cause, "Doing: start", buttons=HOLD),
-        "waiting": example(RunState.WAITING, down, job, "Waits: slurmd to be heard", buttons=HOLD),
+DEAD = "gpu-017: A1 slurmd is dead, the host is alive"
+JOB = "Job 4711 llama-70b (ann, 512 GPUs); dies from 05:03 UTC on if nobody acts"
+FACTS = "slurmd is failed since 04:58 UTC; Slurm says ALLOCATED+NOT_RESPONDING"
+
+
+def at_work() -> dict[str, Card]:
+    """Runs that are open."""
+    return {
+        "requested": example(
+            RunState.REQUESTED, "gpu-017: Node dropped from the queue", "Looking; asked by ann"
+        ),
+        "running": example(
+            RunState.RUNNING,
+            DEAD,
+            JOB,
+            FACTS,
+            "Doing: service.start gpu-017; asked by ann",
+            buttons=HOLD,
+        ),
+        "waiting": example(
+            RunState.WAITING, DEAD, JOB, "slurmd to be heard", "Waits; asked by ann", buttons=HOLD
+        ),
         "awaiting-approval": example(
-            RunState.AWAITING_APPROVAL, down, job, cause, "Waits for a go", buttons=DECIDE
+            RunState.AWAITING_APPROVAL,
+            f"{DEAD} → say go: service.start",
+            JOB,
+            FACTS,
+            "this site wants a person to say go",
+            "Waits for a go until 05:13 UTC; asked by ann",
+            buttons=DECIDE,
         ),
         "needs-person": example(
             RunState.NEEDS_PERSON,
-            down,
-            "NEEDS A PERSON: the outcome of start is unknown",
+            "gpu-017: A4b a GPU fell off the bus → save event log and AER, then reboot",
+            "Job 4711 llama-70b (ann, 512 GPUs)",
+            "the node's own tools see 7 of 8 GPUs; the host answers (alive)",
+            "gpu-017 gets no new work: a GPU is gone (7 of 8); a reboot is to be decided",
+            "NEEDS A PERSON (page accepted); changed node.drain gpu-017; asked by ann",
             buttons=(Button(label="It is done", command="resume run-7 --done clicked"), ABORT),
         ),
-        "paused": example(RunState.PAUSED, down, "Paused: ann: look first", buttons=(ABORT,)),
+        "paused": example(
+            RunState.PAUSED,
+            f"{DEAD} → paused: resume or abort it",
+            "ann: look first",
+            "Paused; asked by ann",
+            buttons=(ABORT,),
+        ),
+    }
+
+
+def ended() -> dict[str, Card]:
+    """Runs that are over."""
+    return {
         "succeeded": example(
-            RunState.SUCCEEDED, down, job, "Finished 05:01 UTC: did service.start"
+            RunState.SUCCEEDED,
+            "gpu-017: A1 slurmd was DEAD, the host was alive → did service.start gpu-017",
+            "Job 4711 llama-70b (ann, 512 GPUs); would have died by 05:05 UTC",
+            "Finished 05:01 UTC; job 4711 (Restarts 0) goes on; asked by ann",
         ),
-        "failed": example(RunState.FAILED, down, "FAILED 05:01 UTC: no slurmd after 120 s"),
-        "cancelled": example(RunState.CANCELLED, down, "Cancelled 05:01 UTC: denied: bob: wait"),
+        "failed": example(
+            RunState.FAILED,
+            f"{DEAD} → failed: no slurmd…",
+            "no slurmd after 120 s",
+            "FAILED 05:01 UTC; changed nothing; asked by ann",
+        ),
+        "cancelled": example(
+            RunState.CANCELLED,
+            f"{DEAD} → cancelled: denied…",
+            "denied: bob: wait",
+            "Cancelled 05:01 UTC; changed nothing; asked by ann",
+        ),
+    }
+
+
+def hostile() -> dict[str, Card]:
+    """Text from outside that would be more than text."""
+    return {
         "hostile-reason": example(
-            RunState.RUNNING, f"gpu-017 is DRAINED, Reason: {HOSTILE_REASON}"
+            RunState.RUNNING, f"Slurm says DRAINED; Reason: {HOSTILE_REASON}"
         ),
-        "hostile-job": example(RunState.RUNNING, down, f"Job 76 {HOSTILE_JOB} (eve, 8 GPUs)"),
-        "posing-job": example(RunState.RUNNING, down, f"Job 77 {POSING_JOB} (eve, 8 GPUs)"),
+        "hostile-job": example(RunState.RUNNING, DEAD, f"Job 76 {HOSTILE_JOB} (eve, 8 GPUs)"),
+        "posing-job": example(RunState.RUNNING, DEAD, f"Job 77 {POSING_JOB} (eve, 8 GPUs)"),
         "hostile-bytes": example(
             RunState.RUNNING, "Reason: \u202eapproved by @boss\u202c", "*bold* :tada: ~x~ \\xff\x07"
         ),
     }
+
+
+def examples() -> dict[str, Content]:
+    """Every example by the name of its files."""
+    cards = {**at_work(), **ended(), **hostile()}
     found = {name: blocks.card(card) for name, card in cards.items()}
     found["ring"] = blocks.ring(cards["awaiting-approval"], "<!subteam^S0ONCALL>")
     found["answer"] = blocks.answer((HOSTILE_REASON, HOSTILE_JOB), echo="status `x` <@U1>")
