@@ -82,13 +82,14 @@ def over_budget(
     `reserved` are nodes that our open intents and marks hold, which the snapshot may not show yet.
     Whoever took a node out, it counts (design, promise 6).
     """
+    if more in nodes and nodes[more].out:
+        return ""  # it is out already: taking it over the counter adds nothing
+    held = frozenset(reserved)
     out = {
         name
         for name in pool.nodes - pool.rma
-        if name != more and (name in set(reserved) or (name in nodes and nodes[name].out))
+        if name != more and (name in held or (name in nodes and nodes[name].out))
     }
-    if more in nodes and nodes[more].out:
-        return ""  # it is out already: taking it over the counter adds nothing
     if len(out) + 1 <= pool.max_out:
         return ""
     return (

@@ -5,6 +5,7 @@ hold afterwards, and no character of it becomes a mention, a link, an emoji or a
 """
 
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ REASON_FIELD = "text"
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ʼ", "\n": "\\n", "\t": " "}
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_PLAIN = re.compile(r"[ !-%'-;=?-_a-~]*")
+"""Printable ASCII without what Slack reads: nearly every line, shown without a look at each character."""
 _FENCE = "```\n"
 NOTHING = "(no output)"
 
@@ -54,6 +57,8 @@ class Content:
 
 def escaped(text: str, most: int | None = None) -> str:
     """Text from outside as Slack shows it literally, at most `most` characters of Slack's."""
+    if _PLAIN.fullmatch(text):
+        return text if most is None or len(text) <= most else f"{text[: max(0, most - 1)]}…"
     units = [_unit(character) for character in text]
     if most is None or sum(map(len, units)) <= most:
         return "".join(units)

@@ -112,14 +112,14 @@ MUTANTS = (
     Mutant(
         promise="the budget counts nodes that others took out",
         file="runbooks/rails.py",
-        old="(name in set(reserved) or (name in nodes and nodes[name].out))",
-        new="name in set(reserved)",
+        old="(name in held or (name in nodes and nodes[name].out))",
+        new="name in held",
         test=_RAILS,
     ),
     Mutant(
         promise="the budget counts what our open intents hold",
         file="runbooks/rails.py",
-        old="(name in set(reserved) or (name in nodes and nodes[name].out))",
+        old="(name in held or (name in nodes and nodes[name].out))",
         new="(name in nodes and nodes[name].out)",
         test=_STEPS,
     ),

@@ -115,6 +115,14 @@ def test_a_cut_never_goes_through_an_entity(text: str, most: int) -> None:
     assert part == whole or whole.startswith(part.removesuffix("…"))
 
 
+@given(st.text(alphabet=string.ascii_letters + string.punctuation + " "), st.integers(0, 40))
+def test_each_character_is_shown_as_it_would_be_alone(text: str, most: int) -> None:
+    whole = "".join(blocks.escaped(character) for character in text)
+    assert blocks.escaped(text) == whole
+    cut = blocks.escaped(text, most)
+    assert cut == whole if len(whole) <= most else len(cut) <= max(1, most)
+
+
 @given(st.text(alphabet=string.printable))
 def test_what_is_shown_reads_as_it_was(text: str) -> None:
     shown = blocks.escaped(text).replace("ʼ", "`")
