@@ -2,8 +2,9 @@
 
 Called by the desk for each request and by the engine when a step is about to act. What is allowed
 is recorded by the request or intent itself, in the caller's transaction. Equal refusals within one
-minute become one record with a count: somebody who presses a button a thousand times must not fill
-the ledger. `flush` runs with the worker's clock, `close` at shutdown, so that no count is lost.
+minute become one record with a count, and so do those of one actor that are many, equal or not
+(`audit_log.refusal_limit`): who presses a button a thousand times must not fill the ledger. `flush`
+runs with the worker's clock, `close` at shutdown, so that no count is lost.
 """
 
 import threading
@@ -14,10 +15,11 @@ from datetime import datetime, timedelta
 from audit_log.ledger import Ledger, Urgency
 from audit_log.policy import decide
 from audit_log.records import Event, EventKind
+from audit_log.refusal_limit import RefusalLimit
 from config.actors import Actor, Door
 from config.clock import Clock, microseconds
 from config.ids import ActorId, RunId
-from config.json_values import Json
+from config.json_values import Json, JsonMap
 from config.permissions import Decision, Denied, Permission, Role, Target
 
 WINDOW = timedelta(minutes=1)
@@ -70,6 +72,7 @@ class Gate:
         self._os_user = os_user
         self._open: dict[tuple[str, ...], _Repeats] = {}
         self._lock = threading.Lock()
+        self._limit = RefusalLimit(clock)
 
     def decide(self, question: Question) -> Decision:
         """The decision, recorded nowhere: for `can` and for drawing a button."""
@@ -102,20 +105,31 @@ class Gate:
         )
         self._count((STRANGER, door, because), event)
 
+    def refuse(self, actor: Actor, door: Door, verb: str, why: str) -> None:
+        """What somebody may do and cannot be done now; durable (or counted) when this returns."""
+        data: JsonMap = {"verb": verb, "door": door, "why": why[:1000]}
+        event = Event(kind=EventKind.REQUEST_REFUSED, actor=actor.id, data=data)
+        if self._limit.admits(event):
+            self._commit([event])
+
+    def crowded(self, actor: Actor) -> bool:
+        """Whether this actor was refused so often in this minute that it is only counted."""
+        return self._limit.crowded(actor.id)
+
     def flush(self) -> None:
         """Record the counts whose minute is over."""
         now = self._clock.now().monotonic
         with self._lock:
             over = [key for key, held in self._open.items() if now - held.opened >= WINDOW]
             done = [self._open.pop(key) for key in over]
-        self._record(done)
+        self._commit([*_counts(done), *self._limit.over()])
 
     def close(self) -> None:
         """Record every count that is left."""
         with self._lock:
             done = list(self._open.values())
             self._open.clear()
-        self._record(done)
+        self._commit([*_counts(done), *self._limit.all()])
 
     def _count(self, key: tuple[str, ...], event: Event) -> None:
         """Count a repetition; record the first, and what had been counted before its minute ended."""
@@ -127,20 +141,27 @@ class Gate:
                 held.count += 1
                 held.first, held.last = held.first or now.wall, now.wall
                 return
+            if not self._limit.admits(event):
+                return
             if held:
                 done.append(self._open.pop(key))
             elif len(self._open) >= MOST_OPEN:
                 done.append(self._open.pop(next(iter(self._open))))
             self._open[key] = _Repeats(event=event, opened=now.monotonic)
-        self._record([*done, _Repeats(event=event, opened=now.monotonic, count=1)])
+        first = _Repeats(event=event, opened=now.monotonic, count=1)
+        self._commit(_counts([*done, first]))
 
-    def _record(self, repeats: list[_Repeats]) -> None:
+    def _commit(self, events: list[Event]) -> None:
         """One record each, in one transaction."""
-        events = [_counted(held) for held in repeats if held.count]
         if events:
             self._ledger.commit(
                 lambda transaction: [transaction.append(event) for event in events], Urgency.ACK
             )
+
+
+def _counts(repeats: list[_Repeats]) -> list[Event]:
+    """The records of what was counted."""
+    return [_counted(held) for held in repeats if held.count]
 
 
 def _event(question: Question, decision: Denied) -> Event:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from actions.contract import ValueType
 from audit_log.errors import StoreError
 from audit_log.gate import Gate, Question
-from audit_log.records import Event, EventKind
+from audit_log.refusal_limit import MOST
 from bot.answers import Answers
 from bot.commands import VERBS, Verb
 from bot.inventory import Inventory
@@ -34,6 +34,10 @@ from runbooks.values import ParameterError, settle
 
 _NAMED = re.compile(r"[a-z][a-z0-9_]*=", re.ASCII)
 """A parameter by name; anything else with `=` in it is read as nodes, and refused as such."""
+_TOO_MANY = (
+    f"too many: more than {MOST} of your requests were refused in a minute; more are counted in one "
+    "record, not written down one by one: see what is wrong before you say it again"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +112,10 @@ class Desk:
         except _Refused as early:
             return early.reply
         except (NodeNameError, CannotDo, ParameterError, IllegalTransition) as problem:
-            self._record_refusal(request, str(problem))
-            return refused(*str(problem).splitlines())
+            if VERBS[request.command.verb].changes:  # a question is not recorded
+                verb = request.command.verb.value
+                self._gate.refuse(request.actor, request.door, verb, str(problem))
+            return refused(*str(problem).splitlines(), *self._too_many(request))
         except Misread as problem:
             return misread(str(problem))
 
@@ -338,28 +344,17 @@ class Desk:
             Question(actor=request.actor, permission=permission, target=target, door=request.door)
         )
         if isinstance(decision, Denied):
-            raise _Refused(reply=_denied(decision))
+            raise _Refused(reply=_denied(decision, self._too_many(request)))
 
-    def _record_refusal(self, request: Request, why: str) -> None:
-        """A change that was asked for and cannot be done is recorded; a question is not."""
-        if not request.command.changes:
-            return
-        event = Event(
-            kind=EventKind.REQUEST_REFUSED,
-            actor=request.actor.id,
-            data={
-                "verb": request.command.verb.value,
-                "door": request.door.value,
-                "why": why[:1000],
-            },
-        )
-        self._parts.ledger.commit(lambda transaction: transaction.append(event))
+    def _too_many(self, request: Request) -> tuple[str, ...]:
+        """What is said to somebody whose refusals are only counted by now."""
+        return (_TOO_MANY,) if self._gate.crowded(request.actor) else ()
 
 
-def _denied(decision: Denied) -> Reply:
+def _denied(decision: Denied, more: tuple[str, ...]) -> Reply:
     return Reply(
         kind=ReplyKind.DENIED,
-        lines=(decision.because,),
+        lines=(decision.because, *more),
         data={
             "error": decision.because,
             "permission": decision.missing.value,

@@ -5,6 +5,7 @@ import pytest
 from audit_log.gate import MOST_OPEN, Gate, Question
 from audit_log.ledger import Ledger
 from audit_log.records import EventKind, Record
+from audit_log.refusal_limit import MOST
 from config.actors import Actor, ActorKind, Door
 from config.clock import microseconds
 from config.ids import ActorId, ClusterName, RunId
@@ -25,9 +26,13 @@ def gate(ledger: Ledger, clock: HandClock, roles: dict[str, Role]) -> Gate:
     return Gate(ledger, clock, lambda: roles, lambda actor: None)
 
 
-def question(*roles: str, node: str = "gpu-017", run: str | None = None) -> Question:
+def question(
+    *roles: str, node: str = "gpu-017", run: str | None = None, person: int = 1
+) -> Question:
     return Question(
-        actor=Actor(id=ActorId("p-1"), kind=ActorKind.PERSON, name="Ann", roles=frozenset(roles)),
+        actor=Actor(
+            id=ActorId(f"p-{person}"), kind=ActorKind.PERSON, name="Ann", roles=frozenset(roles)
+        ),
         permission=Permission.NODE_DRAIN,
         target=Target(cluster=ClusterName("c1"), nodes=NodeSet.of([node])),
         door=Door.SLACK,
@@ -154,8 +159,8 @@ def test_many_different_denials_do_not_fill_the_memory_and_lose_no_count(
     ledger: Ledger, gate: Gate
 ) -> None:
     for number in range(MOST_OPEN + 20):
-        gate.check(question(node=f"gpu-{number}"))
-        gate.check(question(node=f"gpu-{number}"))
+        gate.check(question(node=f"gpu-{number}", person=number // MOST))
+        gate.check(question(node=f"gpu-{number}", person=number // MOST))
     assert len(gate._open) <= MOST_OPEN
     gate.close()
     assert counts(ledger).count(1) == 2 * (MOST_OPEN + 20)
