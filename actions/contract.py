@@ -190,6 +190,8 @@ class Wait:
 
     until: datetime
     why: str
+    seen: JsonMap = field(default_factory=dict)
+    """What there was to see meanwhile, for whoever only asks; nothing is decided on it."""
 
 
 class FailureKind(StrEnum):

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from actions.contract import Call, Done, Failed, Refusal, Unreadable
+from actions.contract import Call, Done, Failed, Refusal, Unreadable, Wait
 from audit_log.gate import Gate, Question
 from bot.commands import VERBS, Verb, VerbSpec
 from bot.identities import Identities
@@ -30,6 +30,7 @@ from runbooks.parts import Parts
 from runbooks.preview import Preview
 from runbooks.requests import CannotDo, RunRequest
 from runbooks.run import Run, run_nodes
+from runbooks.wording import clocked
 
 MOST_ROWS = 40
 """Rows of a list; more are counted, not shown."""
@@ -261,7 +262,8 @@ class Answers:
         for step in played.plan.steps:
             may = "would" if step.certain else "may"
             where = f" on {step.node}" if step.node else ""
-            lines.append(f"{may} {step.action.partition('@')[0]}{where}: {step.why or 'later'}")
+            why = clocked(step.why, run.requested_at.date()) or "later"
+            lines.append(f"{may} {step.action.partition('@')[0]}{where}: {why}")
         lines.extend(
             f"ends job {loss.job} ({loss.user}, {loss.gpus} GPUs): {loss.why}"
             for loss in played.plan.jobs_end
@@ -275,14 +277,16 @@ class Answers:
         cluster, nodes = self._inventory.resolve(command.words[0], command.options.get("cluster"))
         if len(nodes) != 1:
             raise CannotDo(f"one node at a time, {nodes} are {len(nodes)}")
-        facts = self._observe(cluster, nodes.names[0])
+        facts, caveat = self._observe(cluster, nodes.names[0])
         lines = [
             f"{key}: {_plain(value)}" for key, value in facts.items() if value not in (None, "")
         ]
-        return done(f"{nodes} on {cluster}", *lines, data=facts)
+        return done(f"{nodes} on {cluster}{caveat}", *lines, data=facts)
 
-    def _observe(self, cluster: ClusterName, node: NodeName) -> JsonMap:
-        """The facts of `node.observe`, asked now. Raises CannotDo when nothing answers."""
+    def _observe(self, cluster: ClusterName, node: NodeName) -> tuple[JsonMap, str]:
+        """The facts of `node.observe`, asked now, and why they are not to be trusted yet. Raises
+        CannotDo when nothing answers.
+        """
         call = Call(
             run=RunId("run-0"),
             step=StepId("node"),
@@ -300,7 +304,9 @@ class Answers:
         except (Unreadable, Refusal) as problem:
             raise CannotDo(f"{node} cannot be read: {problem}") from problem
         if isinstance(outcome, Done):
-            return outcome.output
+            return outcome.output, ""
+        if isinstance(outcome, Wait) and outcome.seen:
+            return outcome.seen, f"; {outcome.why}"
         why = outcome.error if isinstance(outcome, Failed) else outcome.why
         raise CannotDo(f"{node} cannot be read: {why}")
 

@@ -7,7 +7,6 @@ condition over null matches no cause. The values are put together in `actions.no
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.cluster import NodeBase
 from actions.contract import (
     ActionSpec,
     Call,
@@ -20,11 +19,13 @@ from actions.contract import (
     Standing,
     Unknown,
     Unreadable,
+    Wait,
 )
 from actions.node import readings
 from actions.node.facts import FACTS, Seen, flat
 from actions.node.settings import NODE, Hands
 from actions.remote_values import Reach, Service, ServiceState
+from actions.settling import just_started, settles_at
 from config.permissions import Permission
 
 _SPEC = ActionSpec(
@@ -68,15 +69,16 @@ class Observe:
             return Unknown(why=str(error))
         except Refusal as error:
             return Failed(error=str(error), kind=FailureKind.REFUSED)
-        return Done(output=flat(seen, call))
+        controller, facts = seen.snapshot.controller, flat(seen, call)
+        until = settles_at(controller, self.hands.settings.quiet_after_start, call.now)
+        if until is not None:  # what a fresh slurmctld says of a node is no finding
+            return Wait(until=until, why=just_started(controller, until), seen=facts)
+        return Done(output=facts)
 
     def _seen(self, call: Call) -> Seen:
         """Raises Unreadable, Refusal."""
         snapshot = readings.cluster_of(call, self.hands).snapshot()
         node = readings.fresh_node(call, self.hands)
-        unsettled = readings.unsettled(call, self.hands, snapshot)
-        if unsettled and node.base is NodeBase.UNKNOWN:
-            raise Unreadable(unsettled)
         jobs = readings.fresh_jobs(call, self.hands)
         unit, settings = self.hands.settings.slurmd_unit, self.hands.settings
         reach = self.hands.nodes.reach(node.name)

@@ -10,6 +10,7 @@ from actions.contract import Call, ClusterHands, Refusal, UnknownNode, Unreadabl
 from actions.node.settings import Hands
 from actions.ownership import UNKNOWN_BOOT, Scene
 from actions.remote_values import HostFacts
+from actions.settling import just_started, settles_at
 from config.node_names import NodeName
 
 
@@ -42,19 +43,10 @@ def cluster_of(call: Call, hands: Hands) -> ClusterHands:
 def settled_snapshot(call: Call, hands: Hands) -> Snapshot:
     """A snapshot that may be acted on. Raises Unreadable shortly after a controller start."""
     snapshot = call.seen.snapshot if call.seen else cluster_of(call, hands).snapshot()
-    why = unsettled(call, hands, snapshot)
-    if why:
-        raise Unreadable(why)
+    until = settles_at(snapshot.controller, hands.settings.quiet_after_start, call.now)
+    if until is not None:
+        raise Unreadable(just_started(snapshot.controller, until))
     return snapshot
-
-
-def unsettled(call: Call, hands: Hands, snapshot: Snapshot) -> str:
-    """Why states are not to be trusted yet; empty once they are (hands 1)."""
-    started, quiet = snapshot.controller.booted_at, hands.settings.quiet_after_start
-    if started is None or call.now - started >= quiet:
-        return ""
-    seconds = int((started + quiet - call.now).total_seconds()) + 1
-    return f"slurmctld of {call.cluster} has just started: for {seconds} s more nothing acts"
 
 
 def fresh_node(call: Call, hands: Hands) -> Node:

@@ -11,6 +11,7 @@ from actions.ownership import UNKNOWN_BOOT, Holder, Holding, Scene, holding
 from actions.remote_values import HostFacts, Reach, Reachability, Service, ServiceState
 from actions.service.rules import Restart
 from actions.service.settings import Hands
+from actions.settling import just_started, settles_at
 from config.node_names import NodeName
 
 
@@ -108,12 +109,9 @@ def read(call: Call, hands: Hands) -> Seen:
 def _settled_snapshot(call: Call, hands: Hands) -> Snapshot:
     """Raises Unreadable shortly after a controller start (hands 1)."""
     snapshot = hands.clusters[call.cluster].snapshot()
-    started, quiet = snapshot.controller.booted_at, hands.settings.quiet_after_start
-    if started is not None and call.now - started < quiet:
-        seconds = int((started + quiet - call.now).total_seconds()) + 1
-        raise Unreadable(
-            f"slurmctld of {call.cluster} has just started: for {seconds} s more nothing acts"
-        )
+    until = settles_at(snapshot.controller, hands.settings.quiet_after_start, call.now)
+    if until is not None:
+        raise Unreadable(just_started(snapshot.controller, until))
     return snapshot
 
 

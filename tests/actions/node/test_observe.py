@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actions.cluster import NodeBase, Partition, Reservation
-from actions.contract import Done, Failed, Unknown
+from actions.contract import Done, Failed, Unknown, Wait
 from actions.node.death import death, minute
 from actions.node.facts import FACTS
 from actions.node.fitting import first, last
@@ -238,12 +238,17 @@ def test_a_silent_controller_is_looked_at_again_and_an_unknown_node_is_refused()
     assert isinstance(Observe(hands(FakeCluster())).do(call), Failed)
 
 
-def test_unknown_is_no_finding_in_the_first_minute_of_a_controller() -> None:
-    cluster = _cluster(base=NodeBase.UNKNOWN)
+@pytest.mark.parametrize("base", [NodeBase.UNKNOWN, NodeBase.MIXED, NodeBase.DOWN])
+def test_shortly_after_a_start_of_slurmctld_no_state_is_a_finding(base: NodeBase) -> None:
+    cluster = _cluster(base=base)
     cluster.started = NOW - timedelta(seconds=10)
-    assert isinstance(Observe(hands(cluster)).do(make_call()), Unknown)
-    cluster.started = NOW - timedelta(minutes=2)
-    assert isinstance(Observe(hands(cluster)).do(make_call()), Done)
+    outcome = Observe(hands(cluster)).do(make_call())
+    assert isinstance(outcome, Wait)
+    assert outcome.until == NOW + timedelta(seconds=50)
+    assert outcome.why == "slurmctld of main has just started: wait until 17:21 UTC"
+    assert outcome.seen["base"] == base.value
+    settled = Observe(hands(cluster)).do(make_call(now=outcome.until))
+    assert isinstance(settled, Done)
 
 
 @given(
