@@ -6,6 +6,7 @@ after COMMIT has succeeded. Used by `audit_log.ledger` only.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -19,6 +20,9 @@ from audit_log.errors import StoreClosed, StoreError, StoreFailed, StoreFull
 
 BATCH = 64
 """Requests that share one transaction."""
+
+LONGEST_LINGER = 0.002
+"""Seconds. See `Writer._linger`."""
 
 
 class Urgency(IntEnum):
@@ -74,6 +78,9 @@ class Writer:
         self._queues: tuple[deque[_Request], ...] = tuple(deque() for _ in Urgency)
         self._wake = threading.Condition()
         self._closing = False
+        self._waits_for = 1
+        self._together = 1
+        self._commit_took = 0.0
         self._problem: StoreFailed | None = None
         self._thread = threading.Thread(target=self._run, name="ledger-writer", daemon=True)
         self._thread.start()
@@ -92,7 +99,8 @@ class Writer:
             if self._closing:
                 raise StoreClosed("the ledger is closed")
             self._queues[urgency].append(request)
-            self._wake.notify()
+            if self._queued() >= self._waits_for:
+                self._wake.notify()
         return request.future
 
     def close(self) -> None:
@@ -113,13 +121,33 @@ class Writer:
     def _take(self) -> list[_Request]:
         """The next requests in order of urgency; empty when closed and nothing is left."""
         with self._wake:
-            while not any(self._queues) and not self._closing:
+            self._linger()
+            self._waits_for = 1
+            while not self._queued() and not self._closing:
                 self._wake.wait()
             batch: list[_Request] = []
             for queue in self._queues:
                 while queue and len(batch) < BATCH:
                     batch.append(queue.popleft())
+            self._together = len(batch)
             return batch
+
+    def _queued(self) -> int:
+        """How many requests wait."""
+        return sum(map(len, self._queues))
+
+    def _linger(self) -> None:
+        """Let those come back who were answered just now, so that they share one commit with those
+        who came meanwhile: it is the slowest part of all, and whoever comes first would else have
+        it to itself while the others wait. Never for longer than the last one took, and never when
+        callers come one by one.
+        """
+        self._waits_for = min(self._together + self._queued(), BATCH)
+        end = time.monotonic() + min(self._commit_took, LONGEST_LINGER)
+        while self._waits_for > 1 and self._queued() < self._waits_for and not self._closing:
+            left = end - time.monotonic()
+            if left <= 0 or not self._wake.wait(left):
+                return
 
     def _admitted(self, batch: list[_Request]) -> list[_Request]:
         """Those that may be served in the present state; the others are answered at once."""
@@ -149,7 +177,9 @@ class Writer:
             self._connection.execute("BEGIN IMMEDIATE")
             for request in batch:
                 self._attempt(request)
+            begun = time.monotonic()
             self._connection.execute("COMMIT")
+            self._commit_took = time.monotonic() - begun
         except StoreError as error:
             self._roll_back(before)
             self._fail(batch, error)
