@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeGuard
 
 from audit_log.errors import NewerLedger
 from audit_log.records import Event, EventKind, Record
@@ -103,9 +104,43 @@ def canonical(value: Json) -> str:
 
 
 def plain_map(value: Mapping[object, object] | JsonMap) -> dict[str, Json]:
-    """A mapping made plain."""
+    """A mapping made plain; one that is plain already is handed back as it is."""
+    if _is_plain(value):
+        return value
     made = _plain(value, 0, _Budget(_MOST_VALUES))
     return made if isinstance(made, dict) else {"value": made}
+
+
+def _is_plain(value: object) -> TypeGuard[dict[str, Json]]:
+    """Whether this is, in a few containers, what `_plain` would make of it: nearly every event is,
+    and making it again is the longest part of writing it down. Never raises: it looks only at
+    values whose type it knows.
+    """
+    if type(value) is not dict:
+        return False
+    containers: list[Any] = [value]
+    left = _MOST_VALUES
+    for container in containers:  # grows while it is walked
+        left -= len(container)
+        if len(containers) > _DEEPEST or left <= 0:
+            return False
+        if type(container) is dict and not all(
+            type(key) is str and key.isascii() for key in container
+        ):
+            return False
+        for part in container.values() if type(container) is dict else container:
+            kind = type(part)
+            if kind is str:
+                if not part.isascii():
+                    return False
+            elif kind is dict or kind is list:
+                containers.append(part)
+            elif kind is int:
+                if not -LARGEST_INTEGER <= part <= LARGEST_INTEGER:
+                    return False
+            elif kind is not bool and part is not None:
+                return False
+    return True
 
 
 def fit(data: dict[str, Json], room: int) -> tuple[dict[str, Json], tuple[bytes, ...]]:
@@ -223,10 +258,11 @@ def _names(event: Event) -> dict[str, Json]:
 
 def _short(name: str) -> str:
     """A name that leaves room for the rest; a longer one ends in its own digest."""
-    text = _text(name)
+    short = type(name) is str and len(name) < _LONGEST_NAME // 2
     # Escaping at most doubles printable ASCII; nearly every name ends here.
-    if len(text) < _LONGEST_NAME // 2 and text.isascii() and text.isprintable():
-        return text
+    if short and name.isascii() and name.isprintable():
+        return name
+    text = _text(name)
     if len(canonical(text)) <= _LONGEST_NAME:
         return text
     mark = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

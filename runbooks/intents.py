@@ -70,7 +70,7 @@ def may_act(
     if not intent.undoing:
         if plan is None:
             raise Changed(f"{run.id}: no plan covers {intent.place.key}")
-        planner = load(transaction, plan[0])
+        planner = run if plan[0] == run.id else load(transaction, plan[0])
         if planner.plan is None or planner.plan.hash != plan[1] or not planner.approved:
             raise Changed(f"{run.id}: its plan was voided")
     if intent.place.node is not None:

@@ -48,8 +48,15 @@ def requested(record: Record) -> Run:
 def fold(run: Run, record: Record) -> Run:
     """The run after this record. Raises IllegalTransition for a record that cannot follow."""
     change = _FOLDS.get(record.event.kind)
-    run = replace(run, revision=run.revision + 1, last_seq=record.seq)
-    return run if change is None else change(run, record)
+    changed = run if change is None else change(run, record)
+    return changed if changed.last_seq == record.seq else _counted(changed, record)
+
+
+def _counted(run: Run, record: Record, **changes: Any) -> Run:
+    """The run with one record more. News of a step brings its changes along: copies are what
+    folding costs, and nearly every record is news of a step.
+    """
+    return replace(run, revision=run.revision + 1, last_seq=record.seq, **changes)
 
 
 def _data(record: Record) -> dict[str, Any]:
@@ -138,12 +145,12 @@ def _locks(run: Run, record: Record) -> Run:
     return replace(run, locks=tuple(sorted(unpacked(_data(record))["locks"])))
 
 
-def _step(run: Run, record: Record, step: StepRecord) -> Run:
+def _step(run: Run, record: Record, step: StepRecord, **changes: Any) -> Run:
     """Any news of a step also wakes a waiting run: no record of its own is needed for that."""
     state = next_state(run.state, Move.WAKE) if run.state is RunState.WAITING else run.state
     steps = {**run.steps, _data(record)["key"]: step}
     due = record.at if state.acts else run.due_at
-    return replace(run, state=state, steps=steps, due_at=due)
+    return _counted(run, record, state=state, steps=steps, due_at=due, **changes)
 
 
 def _until(run: Run, due: datetime | None) -> Run:
@@ -222,7 +229,7 @@ def _step_intended(run: Run, record: Record) -> Run:
         undoing=data.get("undoing", False),
         done_by=(before.done_by or before.action) if data.get("undoing") else "",
     )
-    return _step(replace(run, voids=0), record, step)
+    return _step(run, record, step, voids=0)
 
 
 _OUTCOMES = {

@@ -92,6 +92,23 @@ def test_any_data_becomes_a_record(data: dict[str, Any]) -> None:
     check(encoded(data))
 
 
+class NotJustADict(dict[str, Any]):
+    """No short cut knows this type."""
+
+
+@given(st.dictionaries(any_text, anything, max_size=5))
+def test_plain_data_has_the_record_that_a_closer_look_would_make(data: dict[str, Any]) -> None:
+    assert encoded(data) == encoded(NotJustADict(data))
+
+
+@pytest.mark.parametrize("depth", [30, 31, 32, 33, 40])
+def test_deep_data_has_the_record_that_a_closer_look_would_make(depth: int) -> None:
+    deep: Any = "x"
+    for _ in range(depth):
+        deep = [deep]
+    assert encoded({"deep": deep}) == encoded(NotJustADict(deep=deep))
+
+
 @given(any_text, any_text, any_text, any_text, any_text)
 def test_any_names_become_a_record_that_reads_back(
     actor: str, run: str, step: str, cluster: str, node: str

@@ -43,6 +43,12 @@ def test_rows_say_what_the_fold_made(world: Bench, monkeypatch: pytest.MonkeyPat
     ]
 
 
+def test_a_run_counts_its_records(world: Bench) -> None:
+    run = world.go(world.ask("light", node="l1"))
+    records = list(world.ledger.records(run=run.id))
+    assert (run.revision, run.last_seq) == (len(records), records[-1].seq)
+
+
 def test_a_run_that_goes_on_while_it_is_read_is_seen_at_one_moment(
     world: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
