@@ -13,6 +13,7 @@ from bot.standin.server import SlackStandIn
 from config.actors import ENGINE
 from config.json_values import Json
 from tests.bot.slack.conftest import Site
+from tests.patience import DEADLINE
 
 
 def answer(slack: SlackStandIn, who: str, text: str) -> str:
@@ -43,7 +44,7 @@ def test_an_answer_that_the_response_url_refuses_comes_as_an_ephemeral(
 def test_one_envelope_delivered_twice_is_one_run(slack: SlackStandIn, site: Site) -> None:
     slack.duplicate_next()
     answer(slack, "ann", "drain gpu-068 x")
-    slack.channel("#ops").expect("Finished", within=15)
+    slack.channel("#ops").expect("Finished")
     assert site.runs() == ["run-1"]
     slack.wait_until(lambda: slack.deliveries[0].acks == 2)
 
@@ -140,7 +141,7 @@ def test_in_a_direct_message_the_bot_answers_and_can_be_stopped(
 
 def test_a_mention_is_read_like_a_command(slack: SlackStandIn, site: Site) -> None:
     slack.person("ann").say("#ops", "@ops-bot drain gpu-068 “RMA 4711”")
-    slack.channel("#ops").expect("Finished", within=15)
+    slack.channel("#ops").expect("Finished")
     assert site.runs() == ["run-1"]
     slack.wait_until(lambda: any("run-1" in m.text for m in slack.ephemerals_of("ann")))
 
@@ -148,7 +149,7 @@ def test_a_mention_is_read_like_a_command(slack: SlackStandIn, site: Site) -> No
 def test_an_event_that_slack_sends_again_is_one_run(slack: SlackStandIn, site: Site) -> None:
     slack.duplicate_next()
     slack.person("ann").say("#ops", "@ops-bot drain gpu-068 x")
-    slack.channel("#ops").expect("Finished", within=15)
+    slack.channel("#ops").expect("Finished")
     assert site.runs() == ["run-1"]
 
 
@@ -205,7 +206,7 @@ def test_a_slow_commit_is_acknowledged_in_time_and_answered_afterwards(
     submit, disk = site.bot.desk.submit, threading.Event()
 
     def slowly(request: Request) -> Reply:
-        assert disk.wait(10)
+        assert disk.wait(DEADLINE)
         return submit(request)
 
     monkeypatch.setattr(site.bot.desk, "submit", slowly)
