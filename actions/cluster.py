@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from actions.remote_values import BootId
 from config.ids import ClusterName, JobId
 from config.node_names import NodeName
 
@@ -231,20 +232,35 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """One snapshot for many looks, with its jobs sorted by node once."""
+    """One snapshot for many looks, with what holds each node sorted once."""
 
     snapshot: Snapshot
     jobs: Mapping[NodeName, tuple[Job, ...]]
     """As `Snapshot.jobs_on` tells them; nodes without any are left out."""
+    reservations: Mapping[NodeName, tuple[Reservation, ...]]
+    """Those that name the node; nodes without any are left out."""
+    targets: tuple[NodeName, ...] = ()
+    """The nodes of the looks: what is asked of one host is asked of all of them at once."""
+    boots: dict[NodeName, BootId] = field(default_factory=dict)
+    """Put in by the first look that asks the hosts, for all that follow."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> "Overview":
-        """Sort them."""
-        found: dict[NodeName, list[Job]] = {}
+    def of(cls, snapshot: Snapshot, targets: tuple[NodeName, ...] = ()) -> "Overview":
+        """Sort it."""
+        jobs: dict[NodeName, list[Job]] = {}
         for job in snapshot.jobs:
             for node in dict.fromkeys(job.nodes if job.holds_nodes else ()):
-                found.setdefault(node, []).append(job)
-        return cls(snapshot=snapshot, jobs={node: tuple(jobs) for node, jobs in found.items()})
+                jobs.setdefault(node, []).append(job)
+        reservations: dict[NodeName, list[Reservation]] = {}
+        for reservation in snapshot.reservations:
+            for node in dict.fromkeys(reservation.nodes):
+                reservations.setdefault(node, []).append(reservation)
+        return cls(
+            snapshot=snapshot,
+            jobs={node: tuple(found) for node, found in jobs.items()},
+            reservations={node: tuple(found) for node, found in reservations.items()},
+            targets=targets,
+        )
 
 
 def drained(node: Node, jobs: tuple[Job, ...]) -> bool:

@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from actions.cluster import Job, Node, Overview, Snapshot
-from actions.remote_values import CommandResult, HostFacts, Reachability, Service
+from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from config.ids import ClusterName, InstanceId, JobId, RunId, StepId
 from config.json_values import JsonMap
 from config.node_names import NodeName
@@ -326,6 +326,10 @@ class NodeHands(Protocol):
 
     def host_facts(self, node: NodeName) -> HostFacts:
         """What the node says of itself. Raises Unreadable when it gives no answer."""
+        ...
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
+        """Which boot each of them is in, fanned out and capped; who gives no answer says why."""
         ...
 
     def service(self, node: NodeName, unit: str) -> Service:

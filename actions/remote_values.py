@@ -92,6 +92,15 @@ class CommandResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BootId:
+    """Which boot a host says it is in, or why that is not known."""
+
+    value: str = ""
+    lost: str = ""
+    """Why there is no value: time-out, agent died, unreachable, an answer that is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
     """What the node itself says, read in one visit; None or empty where it could not be read."""
 

@@ -13,10 +13,10 @@ from audit_log.gate import Gate, Question
 from bot.commands import VERBS, Verb, VerbSpec
 from bot.identities import Identities
 from bot.inventory import Inventory
+from bot.lists import MOST_ROWS, Lists
 from bot.phrases import Command, Misread
 from bot.replies import Reply, done
 from config.actors import Actor, Door
-from config.clock import from_microseconds
 from config.ids import ClusterName, RunId, StepId
 from config.json_values import Json, JsonMap
 from config.node_names import NodeName, NodeSet, fold
@@ -24,16 +24,13 @@ from config.permissions import Allowed, Permission
 from runbooks.cards import Cards
 from runbooks.definition import Definition
 from runbooks.explain import Card, card
-from runbooks.journal import Journal
 from runbooks.machine import RunState
+from runbooks.open_marks import marks_on
 from runbooks.parts import Parts
 from runbooks.preview import Preview
 from runbooks.requests import CannotDo, RunRequest
 from runbooks.run import Run, run_nodes
 from runbooks.wording import clocked
-
-MOST_ROWS = 40
-"""Rows of a list; more are counted, not shown."""
 
 
 class Answers:
@@ -54,6 +51,7 @@ class Answers:
         self._inventory = inventory
         self._preview = Preview(parts)
         self._cards = Cards(parts, identities.name)
+        self._lists = Lists(parts, identities, inventory, self._cards)
         self._others = others
         self.wake: Callable[[], None] = lambda: None
         """Set by wiring: tells the worker to look at everything now."""
@@ -121,7 +119,7 @@ class Answers:
         halted = self._parts.halt.reason()
         if halted is not None:
             lines.append(f"HALTED: {halted or 'no reason given'}; `halt --clear` resumes")
-        lines.extend(f"LIMIT {name}: {why}" for name, why in self._latches())
+        lines.extend(f"LIMIT {name}: {why}" for name, why in self._lists.latches())
         for name in self._inventory.clusters():
             snapshot = self._inventory.snapshot(name)
             if snapshot is None:
@@ -142,7 +140,7 @@ class Answers:
             )
         lines.extend(line for notice in self.notices for line in notice())
         runs = self._open_runs()
-        lines.extend(self._one_line(run) for run in runs[:MOST_ROWS])
+        lines.extend(self._lists.one_line(run) for run in runs[:MOST_ROWS])
         if not runs:
             lines.append("no run is open")
         data: JsonMap = {"halted": halted, "runs": [self._row(run) for run in runs]}
@@ -163,12 +161,6 @@ class Answers:
     def _open_runs(self) -> list[Run]:
         return self._cards.runs("open = 1")
 
-    def _one_line(self, run: Run) -> str:
-        asker = self._identities.name(run.requested_by)
-        where = fold(run_nodes(run))
-        why = f": {run.why}" if run.why else ""
-        return f"{run.id} {run.runbook} {where} {run.state} (asked by {asker}){why}"
-
     def _row(self, run: Run) -> JsonMap:
         return {
             "run": run.id,
@@ -178,63 +170,8 @@ class Answers:
             "why": run.why,
         }
 
-    def _latches(self) -> list[tuple[str, str]]:
-        rows = self._parts.ledger.query("SELECT name, why FROM latches ORDER BY name")
-        return [(str(name), str(why)) for name, why in rows]
-
-    # -- lists --------------------------------------------------------------------------------
-
     def _list(self, actor: Actor, door: Door, command: Command) -> Reply:
-        what = command.words[0] if command.words else "runs"
-        lists: Mapping[str, Callable[[bool], list[str]]] = {
-            "runs": self._list_runs,
-            "approvals": lambda _all: self._list_where("state = 'awaiting_approval'"),
-            "runbooks": self._list_runbooks,
-            "marks": self._list_marks,
-            "limits": lambda _all: [f"{name}: {why}" for name, why in self._latches()],
-            "hands-off": self._list_hands_off,
-        }
-        found = lists.get(what)
-        if found is None:
-            near = difflib.get_close_matches(what, list(lists), n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise Misread(f"cannot list {what!r}{hint or '.'} Usage: {VERBS[Verb.LIST].usage}")
-        rows = found("all" in command.flags)
-        more = (f"… and {len(rows) - MOST_ROWS} more",) if len(rows) > MOST_ROWS else ()
-        shown = rows[:MOST_ROWS] or [f"no {what}"]
-        return done(*shown, *more, data={what: list(rows)})
-
-    def _list_runs(self, everything: bool) -> list[str]:
-        return self._list_where("1 = 1" if everything else "open = 1")
-
-    def _list_where(self, condition: str) -> list[str]:
-        return [self._one_line(run) for run in reversed(self._cards.runs(condition))]
-
-    def _list_runbooks(self, _all: bool) -> list[str]:
-        lines = []
-        for name in self._parts.library.names():
-            book = self._parts.library.definition(name).runbook
-            given = " ".join(parameter.name.upper() for parameter in book.parameters)
-            lines.append(f"{name} v{book.version} {given}: {book.title} ({book.permission})")
-        return lines
-
-    def _list_marks(self, _all: bool) -> list[str]:
-        rows = self._parts.ledger.query(
-            "SELECT cluster, node, kind, run, at_us FROM marks ORDER BY cluster, node"
-        )
-        return [
-            f"{cluster}/{node} {kind} by {run} since {from_microseconds(at):%Y-%m-%d %H:%M} UTC"
-            for cluster, node, kind, run, at in rows
-        ]
-
-    def _list_hands_off(self, _all: bool) -> list[str]:
-        rows = self._parts.ledger.query(
-            "SELECT cluster, node, why, at_us FROM hands_off ORDER BY cluster, node"
-        )
-        return [
-            f"{cluster}/{node} since {from_microseconds(at):%Y-%m-%d %H:%M} UTC: {why}"
-            for cluster, node, why, at in rows
-        ]
+        return self._lists.answer(command)
 
     # -- plans and nodes ----------------------------------------------------------------------
 
@@ -296,7 +233,7 @@ class Answers:
             node=node,
             arguments={"node": node},
             cause="",
-            marks=Journal(self._parts).marks(cluster, node),
+            marks=marks_on(self._parts.ledger.query, cluster, node),
             now=self._parts.clock.now().wall,
         )
         try:

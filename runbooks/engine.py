@@ -17,6 +17,7 @@ from config.node_names import NodeName
 from config.policy import Autonomy
 from runbooks.acting import LONGEST_BLINDNESS, Acting
 from runbooks.expressions import ExpressionError
+from runbooks.following import Following
 from runbooks.frames import Frames
 from runbooks.intents import Changed
 from runbooks.journal import Journal
@@ -45,10 +46,11 @@ from runbooks.next_step import (
     past_return,
 )
 from runbooks.parts import Parts
-from runbooks.planner import atoms, diagnosis_of, make_plan
+from runbooks.places import keys_at
+from runbooks.planner import atoms, diagnosis_of
 from runbooks.rails import correlated, needed
 from runbooks.reading import Reading
-from runbooks.run import Run, StepState
+from runbooks.run import StepState
 from runbooks.wording import effects
 
 POLL = timedelta(seconds=5)
@@ -99,11 +101,11 @@ class Engine:
 
     def advance(self, run: RunId) -> Later:
         """Take this run as far as it gets. Raises what is a fault of ours, nothing else."""
-        refused = 0
+        refused, following = 0, Following(self._frames, run)
         for _ in range(MOST_MOVES):
             if self._parked:
                 break
-            frame = self._frames.frame(run)
+            frame = following.frame()
             if frame is None:
                 return Later(at=None)
             try:
@@ -128,7 +130,7 @@ class Engine:
             return self._approval(frame)
         if not run.state.acts:
             return Later(at=None)
-        if self._held(run):
+        if self._held(frame):
             return Later(at=self._now() + POLL)
         missing = frame.definition.missing_contracts(self._parts.specs)
         if missing:
@@ -142,9 +144,10 @@ class Engine:
             return None
         return self._carry_out(frame, move)
 
-    def _held(self, run: Run) -> bool:
+    def _held(self, frame: Frame) -> bool:
         """Whether it stands still because its caller does; what began is looked after all the same."""
-        ends = run.intended is not None or run.stop_wanted or run.state is RunState.UNDOING
+        run, began = frame.run, keys_at(frame, StepState.INTENDED)
+        ends = began or run.stop_wanted or run.state is RunState.UNDOING
         return not ends and not self._frames.callers_act(run)
 
     def _carry_out(self, frame: Frame, move: Next) -> Later | None:
@@ -174,12 +177,7 @@ class Engine:
             self._journal.move(run.id, Move.ESCALATE, why)
             return None
         try:
-            plan = make_plan(
-                frame,
-                self._parts.registry,
-                self._frames.planning_calls(frame),
-                self._frames.pinned(frame),
-            )
+            plan = self._frames.fresh_plan(frame)
         except Unreadable as problem:
             return self._no_answer(frame, f"the plan waits for an answer: {problem}")
         except Refusal as problem:

@@ -4,32 +4,54 @@ Called by `runbooks.engine` and `runbooks.acting`. Reads the ledger and artefact
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 from actions.cluster import Overview
-from actions.contract import Call
+from actions.contract import Call, Mark
 from config.ids import ClusterName, PlanHash, RunId, StepId
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.permissions import Denied, Permission
 from runbooks.definition import Definition
-from runbooks.journal import Journal
+from runbooks.machine import RunState
 from runbooks.model import Runbook
-from runbooks.next_step import Frame, Place, began_last
+from runbooks.next_step import began_last
+from runbooks.open_marks import marks_of, marks_on
 from runbooks.packing import packed
 from runbooks.parts import Parts
+from runbooks.places import Frame, Known, Place, keys_at
 from runbooks.plan import Plan, PlannedStep
-from runbooks.planner import diagnosis_of, items, with_defaults
-from runbooks.run import Run, run_nodes
+from runbooks.planner import Item, diagnosis_of, items, make_plan, with_defaults
+from runbooks.run import Run, StepRecord, StepState, run_nodes
 from runbooks.run_rows import find
 
 EMPTY_PLAN = Plan(steps=(), locks=(), pinned={})
 LOOKED_AT_SINGLY = 8
 """Targets of one plan that are looked at past any cache."""
+
+
+class Outputs(Mapping[str, JsonMap]):
+    """Outputs by step key, each read when it is asked for."""
+
+    def __init__(self, steps: Mapping[str, StepRecord], read: Callable[[JsonMap], JsonMap]) -> None:
+        """`read` gives an output itself, wherever it is kept."""
+        self._steps = steps
+        self._read = read
+
+    def __getitem__(self, key: str) -> JsonMap:
+        """The output of this step. Raises KeyError."""
+        return self._read(self._steps[key].output)
+
+    def __iter__(self) -> Iterator[str]:
+        """Keys of the steps, in their order."""
+        return iter(self._steps)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._steps)
 
 
 class Frames:
@@ -41,6 +63,9 @@ class Frames:
         self._definition = lru_cache(maxsize=256)(self._read_definition)
         self._plan = lru_cache(maxsize=256)(self._read_plan)
         self._output = lru_cache(maxsize=256)(self._read_output)
+        self._covered = lru_cache(maxsize=256)(self._read_covered)
+        self._locks = lru_cache(maxsize=256)(self._read_locks)
+        self._steps = lru_cache(maxsize=256)(self._read_steps)
 
     def run(self, run: RunId) -> Run | None:
         """The run as it is committed; None for one that does not exist."""
@@ -49,30 +74,43 @@ class Frames:
     def frame(self, run_id: RunId) -> Frame | None:
         """All that the next decision about this run depends on."""
         run = self.run(run_id)
-        if run is None:
-            return None
+        return None if run is None else self.frame_of(run, Known())
+
+    def frame_of(self, run: Run, known: Known) -> Frame:
+        """The same for one that was read; `known` is what was found out about it before."""
         definition = self._definition(run.definition)
-        runbook = self._runbook(definition, run)
         line = tuple(self._line(run))
-        in_force = tuple(_in_force(line))
-        ready = [above for above in in_force if above.approved]
-        keys = {key for above in ready for key in self._covered(above, line)}
-        return Frame(
+        ready = [above for above in _in_force(line) if above.approved]
+        plans = tuple((_artefact(above), _prefix(above, line)) for above in ready)
+        frame = Frame(
             run=run,
             definition=definition,
-            runbook=runbook,
+            runbook=_book(definition, run),
             specs=self._parts.specs,
-            outputs={key: self.value(step.output) for key, step in run.steps.items()},
-            plan_keys=frozenset(keys),
+            outputs=Outputs(run.steps, self.value),
+            plan_keys=frozenset(self._covered(plans)),
             plan_ready=bool(ready),
-            locked=self.locks(run) <= frozenset(line[-1].locks),
-            called_past_return=self._called_past_return(definition, run),
+            locked=_hold(line[-1].locks, self.locks(run)),
         )
+        frame.known.share(known)
+        if not self._turns_back(frame):
+            return frame
+        frame = replace(frame, called_past_return=self._called_past_return(definition, run))
+        frame.known.share(known)
+        return frame
+
+    def _turns_back(self, frame: Frame) -> bool:
+        """Whether it may matter how far the runs came that this one called."""
+        run = frame.run
+        waits = run.state is RunState.AWAITING_APPROVAL
+        return waits or bool(run.stop_wanted) or bool(keys_at(frame, StepState.FAILED))
 
     def locks(self, run: Run) -> frozenset[str]:
         """What must be held before this run acts: the locks of every plan that covers it."""
-        plans = (self.plan(above) for above in _in_force(tuple(self._line(run))))
-        return frozenset(lock for plan in plans for lock in plan.locks)
+        return self._locks(tuple(map(_artefact, _in_force(tuple(self._line(run))))))
+
+    def _read_locks(self, artefacts: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(lock for text in artefacts for lock in self._plan(text).locks)
 
     def _line(self, run: Run) -> Iterator[Run]:
         """The run, its caller, and so on up."""
@@ -88,35 +126,38 @@ class Frames:
         """The run that was asked for: it holds the locks."""
         return tuple(self._line(run))[-1]
 
-    def _covered(self, planner: Run, line: tuple[Run, ...]) -> Iterator[str]:
-        """Keys of `run` that the plan of `planner` covers with known arguments."""
-        prefix = _prefix(planner, line)
-        for step in self.plan(planner).steps:
-            if step.arguments is not None and step.key.startswith(prefix):
-                yield step.key.removeprefix(prefix)
+    def _read_covered(self, plans: tuple[tuple[str, str], ...]) -> frozenset[str]:
+        """Keys that these plans cover with known arguments; each with the path to the run in it."""
+        return frozenset(
+            step.key.removeprefix(prefix)
+            for artefact, prefix in plans
+            for step in self._plan(artefact).steps
+            if step.arguments is not None and step.key.startswith(prefix)
+        )
 
     def planned(self, frame: Frame, key: str) -> PlannedStep | None:
         """What the nearest approved plan says about this step."""
+        found = self._planned(frame, key)
+        return found[1] if found else None
+
+    def _planned(self, frame: Frame, key: str) -> tuple[Run, PlannedStep] | None:
+        """The same, with the run whose plan says so."""
         line = tuple(self._line(frame.run))
         for above in _in_force(line):
             if above.approved:
-                step = self.plan(above).step(_prefix(above, line) + key)
+                step = self._steps(_artefact(above)).get(_prefix(above, line) + key)
                 if step is not None:
-                    return step
+                    return above, step
         return None
 
-    def planning_run(self, frame: Frame, key: str) -> RunId:
-        """The run whose plan covers this step."""
-        line = tuple(self._line(frame.run))
-        for above in _in_force(line):
-            if above.approved and self.plan(above).step(_prefix(above, line) + key):
-                return above.id
-        return frame.run.id
+    def _read_steps(self, artefact: str) -> dict[str, PlannedStep]:
+        return {step.key: step for step in self._plan(artefact).steps}
 
     def plan_hash(self, frame: Frame, key: str) -> tuple[RunId, PlanHash] | None:
         """The run and the hash of the plan under which this step acts."""
-        run = self.run(self.planning_run(frame, key))
-        return (run.id, run.plan.hash) if run is not None and run.plan is not None else None
+        found = self._planned(frame, key)
+        run = found[0] if found else frame.run
+        return (run.id, run.plan.hash) if run.plan is not None else None
 
     def plan(self, run: Run) -> Plan:
         """The run's present plan; an empty one where it has none."""
@@ -139,37 +180,51 @@ class Frames:
             return self._output(artefact)
         return output
 
-    def _runbook(self, definition: Definition, run: Run) -> Runbook:
-        if run.runbook == definition.runbook.name:
-            return definition.runbook
-        return definition.called[run.runbook]
+    def runbook(self, run: Run) -> Runbook:
+        """The runbook of a run, as it was pinned."""
+        return _book(self._definition(run.definition), run)
 
     def call(self, frame: Frame, place: Place, attempt: int) -> Call:
         """The call of this place."""
+        marks = marks_on(self._parts.ledger.query, frame.run.cluster, place.node)
+        return _here(replace(self._call(frame), attempt=attempt), place, marks)
+
+    def _call(self, frame: Frame, seen: Overview | None = None) -> Call:
+        """What all calls of a run have in common."""
         run = frame.run
         return Call(
             run=self.root(run).id,
-            step=place.step.id,
-            attempt=attempt,
+            step=StepId(""),
+            attempt=0,
             instance=self._parts.ledger.instance,
             cluster=run.cluster,
-            node=place.node,
-            arguments=place.arguments,
+            node=None,
+            arguments={},
             cause=_cause(frame),
-            marks=Journal(self._parts).marks(run.cluster, place.node),
             now=self._parts.clock.now().wall,
+            seen=seen,
         )
 
-    def planning_calls(self, frame: Frame) -> Callable[[Place], Call]:
+    def fresh_plan(self, frame: Frame) -> Plan:
+        """The plan of all that is ahead of this run, with a look at every target.
+
+        Raises Unreadable, Refusal.
+        """
+        ahead = tuple(items(frame))
+        calls = self._planning_calls(frame, ahead)
+        return make_plan(frame, ahead, self._parts.registry, calls, self._pinned(frame))
+
+    def _planning_calls(self, frame: Frame, ahead: Sequence[Item]) -> Callable[[Place], Call]:
         """The calls of a plan's looks. Where there are many they share one snapshot: with two
         questions a second to a controller, a plan over a row of racks would take an hour.
-
-        Raises Unreadable.
         """
-        if len(tuple(islice(items(frame), LOOKED_AT_SINGLY + 1))) <= LOOKED_AT_SINGLY:
+        if len(ahead) <= LOOKED_AT_SINGLY:
             return lambda place: self.call(frame, place, 0)
-        overview = Overview.of(self._parts.clusters[frame.run.cluster].snapshot())
-        return lambda place: replace(self.call(frame, place, 0), seen=overview)
+        cluster = frame.run.cluster
+        nodes = dict.fromkeys(item.place.node for item in ahead if item.place.node is not None)
+        seen = Overview.of(self._parts.clusters[cluster].snapshot(), tuple(nodes))
+        marks, shared = marks_of(self._parts.ledger.query, cluster), self._call(frame, seen)
+        return lambda place: _here(shared, place, marks.get(place.node, ()) if place.node else ())
 
     def place_of(self, frame: Frame, key: str) -> Place:
         """The place of a step that was begun, with the arguments its intent recorded."""
@@ -194,7 +249,7 @@ class Frames:
         for record in run.steps.values():
             called = self.run(record.child) if record.child is not None else None
             if called is not None and (
-                began_last(self._runbook(definition, called), called)
+                began_last(_book(definition, called), called)
                 or self._called_past_return(definition, called)
             ):
                 return True
@@ -209,7 +264,7 @@ class Frames:
         """Nodes that the run was asked for."""
         return run_nodes(run)
 
-    def pinned(self, frame: Frame) -> JsonMap:
+    def _pinned(self, frame: Frame) -> JsonMap:
         """Digests that the plan's hash covers."""
         return {
             "runbook": frame.runbook.digest,
@@ -252,6 +307,31 @@ class Frames:
         """Nodes of each partition, for locks on partitions."""
         snapshot = self._parts.clusters[cluster].snapshot()
         return {partition.name: partition.nodes for partition in snapshot.partitions}
+
+
+def _book(definition: Definition, run: Run) -> Runbook:
+    """The definition's own runbook, or the one of those it calls that this run carries out."""
+    if run.runbook == definition.runbook.name:
+        return definition.runbook
+    return definition.called[run.runbook]
+
+
+def _here(call: Call, place: Place, marks: tuple[Mark, ...]) -> Call:
+    """A call of the run, made for this place."""
+    return replace(
+        call, step=place.step.id, node=place.node, arguments=place.arguments, marks=marks
+    )
+
+
+def _artefact(run: Run) -> str:
+    """Where the plan of a run that has one is kept."""
+    return run.plan.artefact if run.plan is not None else ""
+
+
+@lru_cache(maxsize=256)
+def _hold(held: tuple[str, ...], wanted: frozenset[str]) -> bool:
+    """Whether these locks are all that are wanted."""
+    return wanted <= frozenset(held)
 
 
 def _in_force(line: tuple[Run, ...]) -> Iterator[Run]:

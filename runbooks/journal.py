@@ -10,13 +10,12 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any
 
-from actions.contract import ActionSpec, Mark
+from actions.contract import ActionSpec
 from audit_log.ledger import Transaction, Urgency
 from audit_log.records import Event, EventKind
-from config.clock import from_microseconds, microseconds
-from config.ids import ClusterName, PlanHash, RunId
+from config.clock import microseconds
+from config.ids import PlanHash, RunId
 from config.json_values import JsonMap
-from config.node_names import NodeName
 from runbooks.in_hand import pages_over
 from runbooks.intents import Changed, Intent, forbidden, intended, may_act
 from runbooks.machine import Move, RunState
@@ -339,25 +338,6 @@ class Journal:
                 transaction.append(call_undone(now, key))
 
         self._ledger.commit(decide)
-
-    def marks(self, cluster: ClusterName, node: NodeName | None) -> tuple[Mark, ...]:
-        """Open marks of ours on this node."""
-        rows = self._ledger.query(
-            "SELECT kind, run, boot_id, text, at_us FROM marks WHERE cluster = ? AND node = ?",
-            (cluster, node),
-        )
-        return tuple(
-            Mark(
-                kind=kind,
-                cluster=cluster,
-                node=NodeName(str(node)),
-                run=RunId(run),
-                boot_id=boot,
-                text=text,
-                at=from_microseconds(at),
-            )
-            for kind, run, boot, text, at in rows
-        )
 
     def _stored(self, output: JsonMap) -> JsonMap:
         """The output itself, or the digest of the artefact that holds it."""

@@ -5,29 +5,44 @@ anywhere is continued by asking this function once more.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from actions.contract import ActionSpec
 from config.ids import RunId
-from config.json_values import Json, JsonMap
 from config.node_names import NodeName
 from runbooks.builtin import DECIDE_PERSON
-from runbooks.definition import Definition
-from runbooks.expressions import ExpressionError, evaluate, truth, value_of
 from runbooks.machine import RunState
 from runbooks.model import OnFailure, Runbook, Step
+from runbooks.places import Frame, Place, holds, keys_at, passed, place, targets
 from runbooks.run import Run, StepRecord, StepState, step_key
-from runbooks.values import misfits
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A step for one target."""
-
-    key: str
-    step: Step
-    node: NodeName | None
-    arguments: JsonMap = field(default_factory=dict)
+__all__ = [
+    "PERSON",
+    "Act",
+    "CallRunbook",
+    "Finish",
+    "Frame",
+    "GiveUp",
+    "MakePlan",
+    "NeedPerson",
+    "Next",
+    "PassApproval",
+    "Place",
+    "Read",
+    "Recover",
+    "Skip",
+    "Stop",
+    "TakeLocks",
+    "TakeOver",
+    "UndoStep",
+    "Undone",
+    "began_last",
+    "left_behind",
+    "next_step",
+    "past_return",
+    "to_take_back",
+    "undoes",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,31 +173,10 @@ OBSERVE = "observe"
 PERSON = DECIDE_PERSON.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """All that a decision depends on."""
-
-    run: Run
-    definition: Definition
-    runbook: Runbook
-    """The definition's own, or one of those it calls, for a child run."""
-    specs: Mapping[str, ActionSpec]
-    outputs: Mapping[str, JsonMap]
-    """Outputs by step key, artefacts read."""
-    plan_keys: frozenset[str]
-    """Keys that the present plan covers with known arguments, for this run."""
-    plan_ready: bool
-    """Whether the plan in force (the caller's for a child) may be carried out."""
-    locked: bool
-    """Whether the locks of the plan in force are held."""
-    called_past_return: bool = False
-    """Whether a run that it called began a step that cannot be turned back from."""
-
-
 def next_step(frame: Frame) -> Next:
     """The one thing to do now. Raises ExpressionError when the runbook cannot be evaluated."""
     run = frame.run
-    intended = run.intended
+    intended = next(iter(keys_at(frame, StepState.INTENDED)), None)
     if intended is not None:
         return Recover(key=intended)
     if run.state is RunState.UNDOING:
@@ -198,62 +192,6 @@ def next_step(frame: Frame) -> Next:
     return Finish(why="")
 
 
-def names(frame: Frame) -> dict[str, Json]:
-    """What expressions may refer to: parameters, and the outputs of the steps that ran."""
-    steps: dict[str, Json] = {}
-    for step in frame.runbook.steps:
-        if step.for_each is not None:
-            outputs: dict[str, Json] = {
-                record.node: frame.outputs.get(key, {})
-                for key, record in frame.run.steps.items()
-                if record.step == step.id and record.node and record.state is StepState.DONE
-            }
-            if outputs:
-                steps[step.id] = {"output": outputs}
-        else:
-            record = frame.run.steps.get(step.id)
-            if record is not None and record.state is StepState.DONE:
-                steps[step.id] = {"output": frame.outputs.get(step.id, {})}
-    return {**frame.run.parameters, "steps": steps}
-
-
-def targets(frame: Frame, step: Step) -> tuple[NodeName | None, ...]:
-    """Nodes of a `for_each`, or the one anonymous target. Raises ExpressionError."""
-    if step.for_each is None:
-        return (None,)
-    value = value_of(step.for_each, names(frame))
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise ExpressionError("for_each does not give a list of nodes", f"step {step.id}")
-    return tuple(NodeName(str(name)) for name in value)
-
-
-def place(frame: Frame, step: Step, target: NodeName | None) -> Place:
-    """The step for this target with its arguments evaluated. Raises ExpressionError."""
-    scope = names(frame)
-    if target is not None:
-        scope["item"] = target
-    arguments = evaluate(dict(step.arguments), scope)
-    if not isinstance(arguments, dict):
-        raise ExpressionError("the arguments are not a mapping", f"step {step.id}")
-    if step.do is not None:
-        wrong = misfits(frame.specs[step.do].parameters, arguments)
-        if wrong:
-            raise ExpressionError("; ".join(wrong), f"step {step.id}")
-    node = target if target is not None else _node(arguments)
-    key = step_key(step.id, target, step.for_each is not None)
-    return Place(key=key, step=step, node=node, arguments=arguments)
-
-
-def holds(frame: Frame, step: Step, target: NodeName | None) -> bool:
-    """Whether the step's `when` holds. Raises ExpressionError."""
-    if step.when is None:
-        return True
-    scope = names(frame)
-    if target is not None:
-        scope["item"] = target
-    return truth(step.when, scope)
-
-
 def _asked_of_person(here: Place) -> str:
     """What a person is to decide, with the first thing to consider."""
     say = str(here.arguments.get("say", "a person decides"))
@@ -261,32 +199,17 @@ def _asked_of_person(here: Place) -> str:
     return f"{say} First: {suggest}" if suggest else say
 
 
-def _node(arguments: Mapping[str, Json]) -> NodeName | None:
-    node = arguments.get("node")
-    return NodeName(node) if isinstance(node, str) else None
-
-
 def _at_step(frame: Frame, step: Step) -> Next | None:
     """What this step still needs, None when it is behind the run."""
-    failed: list[StepRecord] = []
-    for target in targets(frame, step):
-        key = step_key(step.id, target, step.for_each is not None)
-        record = frame.run.steps.get(key)
-        if record is not None and record.state is StepState.FAILED:
-            failed.append(record)
-            if len(failed) >= step.stop_after:
-                break
-            continue
-        if record is not None and record.state in _BEHIND:
-            continue
+    nodes, done = targets(frame, step), passed(frame, step)
+    if done.count < len(nodes) and len(done.failed) < step.stop_after:
+        target = nodes[done.count]
+        record = frame.run.steps.get(step_key(step.id, target, step.for_each is not None))
         return _at_target(frame, step, target, record)
-    return _given_up(frame, step, failed) if failed else None
+    return _given_up(frame, step, done.failed) if done.failed else None
 
 
-_BEHIND = frozenset({StepState.DONE, StepState.SKIPPED, StepState.UNDONE})
-
-
-def _given_up(frame: Frame, step: Step, failed: list[StepRecord]) -> Next:
+def _given_up(frame: Frame, step: Step, failed: tuple[StepRecord, ...]) -> Next:
     """What the runbook says about targets that failed for good."""
     first = failed[0]
     where = f" on {first.node}" if first.node else ""

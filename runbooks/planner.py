@@ -4,20 +4,21 @@ Called by the engine after the last step that only looks and at every `approve:`
 never acts.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from actions.contract import Action, Call, Observation
+from actions.contract import Action, ActionSpec, Call, Observation, Standing
 from config.ids import ClusterName
 from config.json_values import JsonMap
 from config.node_names import NodeName
-from runbooks.expressions import ExpressionError, evaluate, names_used
+from runbooks.expressions import ExpressionError, evaluate
 from runbooks.model import Runbook, Step
-from runbooks.next_step import PERSON, Frame, Place, holds, place, targets
+from runbooks.next_step import PERSON
+from runbooks.places import BEHIND, Frame, Place, holds, place, steps_asked, targets
 from runbooks.plan import Plan, PlannedStep
 from runbooks.run import StepState, step_key
 
-_BEHIND = frozenset({StepState.DONE, StepState.SKIPPED, StepState.UNDONE, StepState.FAILED})
+_BEHIND = BEHIND | {StepState.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +34,15 @@ class Item:
 
 def items(frame: Frame, prefix: str = "") -> Iterator[Item]:
     """Every effect that is still ahead of this run, called runbooks included."""
+    ran = {record.step for record in frame.run.steps.values() if record.state in _BEHIND}
     for step in frame.runbook.steps:
         if step.approve is not None or step.do == PERSON:
             continue
         if step.do is not None and frame.specs[step.do].looks_only:
             continue
+        certain = steps_asked(step.when) <= ran
         for target in _targets(frame, step):
-            yield from _items_at(frame, step, target, prefix)
+            yield from _items_at(frame, step, target, (prefix, certain))
 
 
 def _targets(frame: Frame, step: Step) -> tuple[NodeName | None, ...]:
@@ -49,12 +52,15 @@ def _targets(frame: Frame, step: Step) -> tuple[NodeName | None, ...]:
         return ()
 
 
-def _items_at(frame: Frame, step: Step, target: NodeName | None, prefix: str) -> Iterator[Item]:
+def _items_at(
+    frame: Frame, step: Step, target: NodeName | None, known_of: tuple[str, bool]
+) -> Iterator[Item]:
+    """`known_of`: the path to this runbook, and whether all that its `when` asks about has run."""
+    prefix, certain = known_of
     key = step_key(step.id, target, step.for_each is not None)
     record = frame.run.steps.get(key)
     if record is not None and record.state in _BEHIND:
         return
-    certain = not _asks_ahead(frame, step)
     try:
         # What a step ahead will leave is not known: `steps.hold is defined` is not "no" before it ran.
         if certain and not holds(frame, step, target):
@@ -69,15 +75,6 @@ def _items_at(frame: Frame, step: Step, target: NodeName | None, prefix: str) ->
         yield from _items_of_call(frame, here, certain and known, f"{prefix}{key}/")
     else:
         yield Item(key=f"{prefix}{key}", place=here, known=known, certain=certain and known)
-
-
-def _asks_ahead(frame: Frame, step: Step) -> bool:
-    """Whether its `when` asks about a step that has not run yet."""
-    names = (name.split(".") for name in names_used(step.when or "true"))
-    asked = {parts[1] for parts in names if parts[0] == "steps" and len(parts) > 1}
-    return not asked <= {
-        record.step for record in frame.run.steps.values() if record.state in _BEHIND
-    }
 
 
 def _items_of_call(frame: Frame, here: Place, certain: bool, prefix: str) -> Iterator[Item]:
@@ -97,26 +94,18 @@ def with_defaults(called: Runbook, given: JsonMap) -> JsonMap:
 
 
 def make_plan(
-    frame: Frame, registry: Mapping[str, Action], call: Callable[[Place], Call], pinned: JsonMap
+    frame: Frame,
+    ahead: Sequence[Item],
+    registry: Mapping[str, Action],
+    call: Callable[[Place], Call],
+    pinned: JsonMap,
 ) -> Plan:
-    """The plan of everything ahead. Raises actions.contract.Unreadable when a look got no answer."""
+    """The plan of what is ahead. Raises actions.contract.Unreadable when a look got no answer."""
     planned = []
-    for item in items(frame):
+    for item in ahead:
         spec = frame.specs[str(item.place.step.do)]
-        entry = PlannedStep(
-            key=item.key,
-            step=item.place.step.id,
-            action=f"{spec.name}@{spec.version}",
-            node=item.place.node,
-            arguments=item.place.arguments if item.known else None,
-            certain=item.certain,
-            takes_node_out=spec.takes_node_out,
-            may_end_jobs=spec.may_end_jobs,
-        )
-        if item.known:
-            seen = registry[spec.name].look(call(item.place))
-            entry = _seen(entry, seen)
-        planned.append(entry)
+        seen = registry[spec.name].look(call(item.place)) if item.known else None
+        planned.append(_entry(item, spec, seen))
     cause = diagnosis_of(frame)
     return Plan(
         steps=tuple(planned),
@@ -127,16 +116,27 @@ def make_plan(
     )
 
 
-def _seen(entry: PlannedStep, seen: Observation) -> PlannedStep:
-    return replace(
-        entry,
-        standing=seen.standing.value,
-        why=seen.why,
-        boot_id=seen.boot_id,
-        owner=seen.owner,
-        state=seen.state,
-        reason=seen.reason,
-        jobs_end=seen.jobs_end,
+_UNSEEN = Observation(standing=Standing.NOT_SO, why="")
+
+
+def _entry(item: Item, spec: ActionSpec, seen: Observation | None) -> PlannedStep:
+    found = seen or _UNSEEN
+    return PlannedStep(
+        key=item.key,
+        step=item.place.step.id,
+        action=f"{spec.name}@{spec.version}",
+        node=item.place.node,
+        arguments=item.place.arguments if item.known else None,
+        certain=item.certain,
+        standing=seen.standing.value if seen else "",
+        why=found.why,
+        boot_id=found.boot_id,
+        owner=found.owner,
+        state=found.state,
+        reason=found.reason,
+        jobs_end=found.jobs_end,
+        takes_node_out=spec.takes_node_out,
+        may_end_jobs=spec.may_end_jobs,
     )
 
 

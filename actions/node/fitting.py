@@ -22,5 +22,7 @@ def last(text: str, room: int) -> str:
 
 def _fits(text: str, room: int) -> int:
     """How many of the characters take no more than `room` bytes once written."""
+    if len(json.dumps(text)) - 2 <= room:
+        return len(text)
     sizes = accumulate(len(json.dumps(character)) - 2 for character in text)
     return sum(1 for size in sizes if size <= room)

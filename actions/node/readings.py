@@ -85,6 +85,18 @@ def host_facts(call: Call, hands: Hands) -> HostFacts | None:
         return None
 
 
+def boot_id(call: Call, hands: Hands) -> str:
+    """The boot id as observations carry it. Where a whole plan looks, its hosts are asked together."""
+    node, seen = target(call), call.seen
+    if seen is None:
+        found = hands.nodes.boot_ids((node,))
+    else:
+        if node not in seen.boots:
+            seen.boots.update(hands.nodes.boot_ids(seen.targets or (node,)))
+        found = seen.boots
+    return found[node].value or UNKNOWN_BOOT if node in found else UNKNOWN_BOOT
+
+
 def boot_of(facts: HostFacts | None) -> str:
     """The boot id as observations carry it."""
     return facts.boot_id if facts and facts.boot_id else UNKNOWN_BOOT
@@ -92,9 +104,10 @@ def boot_of(facts: HostFacts | None) -> str:
 
 def scene(call: Call, hands: Hands, snapshot: Snapshot, node: Node, boot_id: str) -> Scene:
     """What ownership is judged from."""
+    held = call.seen.reservations.get(node.name, ()) if call.seen else snapshot.reservations
     return Scene(
         node=node,
-        reservations=snapshot.reservations,
+        reservations=held,
         boot_id=boot_id,
         hands_off=hands.settings.hands_off(call.cluster, node.name),
     )

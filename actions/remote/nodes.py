@@ -21,9 +21,16 @@ from actions.remote.unit_commands import (
     parse_show,
     show_command,
 )
-from actions.remote.visit import Span, parse_visit, visit_command
+from actions.remote.visit import BOOT_COMMAND, Span, parse_boot, parse_visit, visit_command
 from actions.remote.wire import Answer
-from actions.remote_values import CommandResult, HostFacts, Reach, Reachability, Service
+from actions.remote_values import (
+    BootId,
+    CommandResult,
+    HostFacts,
+    Reach,
+    Reachability,
+    Service,
+)
 from actions.shell import Command, NotStarted, Runner, packages
 from config.clock import Clock
 from config.node_names import NodeName, node_name
@@ -89,6 +96,19 @@ class RemoteNodes:
             said = answer.lost or answer.errors.strip() or f"exit code {answer.exit_code}"
             raise Unreadable(f"{node} told nothing of itself: {said[:200]}")
         return parse_visit(answer.output, word, span)
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
+        """Which boot each is in. Asked in parts that leave half of the fan-out free: a repair that
+        begins meanwhile does not stand in line behind a whole cluster.
+        """
+        wanted = tuple(dict.fromkeys(nodes))
+        part = max(1, self._settings.fan_out // 2)
+        found: dict[NodeName, BootId] = {}
+        for first in range(0, len(wanted), part):
+            asked = wanted[first : first + part]
+            answers = self._ask(asked, BOOT_COMMAND, self._settings.read_limit)
+            found |= {node: parse_boot(_result(answer)) for node, answer in answers.items()}
+        return found
 
     def service(self, node: NodeName, unit: str) -> Service:
         """State of one unit; ServiceState.UNKNOWN when the node gives no answer."""

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from actions.contract import Unreadable
 from actions.remote_values import (
+    BootId,
     CommandResult,
     HostFacts,
     Reach,
@@ -27,6 +28,10 @@ class UnreachedNodes:
     def host_facts(self, node: NodeName) -> HostFacts:
         """Raises Unreadable."""
         raise Unreadable(_WHY)
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
+        """Unknown, each of them."""
+        return {node: BootId(lost=_WHY) for node in nodes}
 
     def service(self, node: NodeName, unit: str) -> Service:
         """Unknown."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from actions.remote.settings import RemoteSettings
-from actions.remote_values import HostFacts
+from actions.remote_values import BootId, CommandResult, HostFacts
 from config.clock import EPOCH, MICROSECOND
 
 _FAULTS = (
@@ -19,8 +19,12 @@ _FAULTS = (
 )
 _TAIL_LINES = 40
 _LONGEST_TAIL = 4000
+_LONGEST_LOSS = 200
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _MILLISECOND = timedelta(milliseconds=1)
+
+BOOT_COMMAND = ("cat", "/proc/sys/kernel/random/boot_id")
+"""Reads nothing but the boot, as the visit does: a plan asks thousands of hosts for it."""
 
 # Each part prints its own begin and end with a word that no log line of the node can know.
 # `once`: a reading that hangs in a driver outlives its time-out and keeps the lock, so that it is
@@ -87,6 +91,15 @@ def parse_visit(output: str, word: str, span: Span) -> HostFacts:
         slurmd_version=_version(parts.get("version", "")),
         not_read=tuple(name for name in wanted if name not in parts),
     )
+
+
+def parse_boot(result: CommandResult) -> BootId:
+    """The boot in what `BOOT_COMMAND` printed; never one for a host that gave no answer."""
+    said = result.output.strip()
+    if result.ok and _BOOT_ID.fullmatch(said):
+        return BootId(value=said)
+    lost = result.lost or result.errors.strip() or f"exit code {result.exit_code}: {said}"
+    return BootId(lost=lost[:_LONGEST_LOSS])
 
 
 def _good_parts(output: str, word: str) -> dict[str, str]:

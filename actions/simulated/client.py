@@ -13,6 +13,7 @@ from pathlib import Path
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import Unreadable, WriteUnknown, WrittenReason
 from actions.remote_values import (
+    BootId,
     CommandResult,
     HostFacts,
     Reachability,
@@ -143,6 +144,13 @@ class SimulatedNodes:
     def host_facts(self, node: NodeName) -> HostFacts:
         """What the node says of itself."""
         return stage.HOST_FACTS.validate_json(self._read("host_facts", {"node": node}))
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
+        """Which boot each host is in, in one request; without an answer, why for each of them."""
+        try:
+            return stage.BOOTS.validate_json(self._read("boot_ids", {"nodes": list(nodes)}))
+        except Unreadable as error:
+            return {node: BootId(lost=str(error)) for node in nodes}
 
     def service(self, node: NodeName, unit: str) -> Service:
         """State of one unit."""

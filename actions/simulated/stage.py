@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import WrittenReason
-from actions.remote_values import CommandResult, HostFacts, Reachability, Service
+from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from actions.simulated.state import Effect, Happening
 from actions.simulated.wire import Request, Sort
 from actions.simulated.world import Fault, ForeignAct, World, Write
@@ -24,6 +24,7 @@ NODE: TypeAdapter[Node] = TypeAdapter(Node)
 JOBS: TypeAdapter[tuple[Job, ...]] = TypeAdapter(tuple[Job, ...])
 REACHABILITY: TypeAdapter[Reachability] = TypeAdapter(Reachability)
 HOST_FACTS: TypeAdapter[HostFacts] = TypeAdapter(HostFacts)
+BOOTS: TypeAdapter[dict[NodeName, BootId]] = TypeAdapter(dict[NodeName, BootId])
 SERVICE: TypeAdapter[Service | None] = TypeAdapter(Service | None)
 RESULT: TypeAdapter[CommandResult | None] = TypeAdapter(CommandResult | None)
 RESULTS: TypeAdapter[dict[NodeName, CommandResult]] = TypeAdapter(dict[NodeName, CommandResult])
@@ -127,6 +128,11 @@ def _node(arguments: Mapping[str, Any]) -> NodeName:
     return NodeName(str(arguments["node"]))
 
 
+def _nodes(arguments: Mapping[str, Any]) -> list[NodeName]:
+    """The nodes that are asked about at once."""
+    return [NodeName(str(name)) for name in arguments["nodes"]]
+
+
 _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     "snapshot": lambda world, _, limit: SNAPSHOT.dump_json(world.snapshot(limit)),
     "fresh_node": lambda world, given, limit: NODE.dump_json(world.fresh_node(_node(given), limit)),
@@ -136,15 +142,14 @@ _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     ),
     "reach": lambda world, given, _: REACHABILITY.dump_json(world.reach(_node(given))),
     "host_facts": lambda world, given, _: HOST_FACTS.dump_json(world.host_facts(_node(given))),
+    "boot_ids": lambda world, given, _: BOOTS.dump_json(world.boot_ids(_nodes(given))),
     "service": lambda world, given, _: SERVICE.dump_json(
         world.service(_node(given), str(given["unit"]))
     ),
     "kernel_log": lambda world, given, _: RESULT.dump_json(
         world.kernel_log(_node(given), bool(given["previous_boot"]))
     ),
-    "run": lambda world, given, _: RESULTS.dump_json(
-        world.run([NodeName(str(name)) for name in given["nodes"]], _command(given))
-    ),
+    "run": lambda world, given, _: RESULTS.dump_json(world.run(_nodes(given), _command(given))),
 }
 
 

@@ -15,7 +15,8 @@ from pydantic import TypeAdapter
 from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
 from config.redaction import Redactor
 
-LARGEST_REQUEST = 1 << 20
+LARGEST_REQUEST = 1 << 23
+"""A question to 20,000 nodes whose names are as long as names may be is some 5 MB."""
 LARGEST_ANSWER = 1 << 28
 """A snapshot of 20,000 nodes and 50,000 jobs is some 50 MB."""
 

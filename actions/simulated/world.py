@@ -22,7 +22,14 @@ from actions.contract import (
     WriteUnknown,
     WrittenReason,
 )
-from actions.remote_values import CommandResult, HostFacts, Reach, Reachability, Service
+from actions.remote_values import (
+    BootId,
+    CommandResult,
+    HostFacts,
+    Reach,
+    Reachability,
+    Service,
+)
 from actions.simulated import (
     controller_rules,
     due_rules,
@@ -184,6 +191,17 @@ class World:
         if seen.reach is not Reach.ALIVE:
             raise Unreadable(f"{node} gives no answer: {seen.evidence}")
         return views.host_facts(self.state, host_named(self.state, node))
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> dict[NodeName, BootId]:
+        """Which boot each host is in; one that gives no answer keeps none of the others from theirs."""
+        return {node: self._boot_id(node) for node in nodes}
+
+    def _boot_id(self, node: NodeName) -> BootId:
+        host = self.state.hosts.get(node)
+        met = Reach.NO_ROUTE if host is None else host_rules.reach(host)
+        if host is None or met is not Reach.ALIVE:
+            return BootId(lost=f"{met.value}: {EVIDENCE[met].format(host=node)}")
+        return BootId(value=host_rules.boot_id(self.state, host))
 
     def service(self, node: NodeName, unit: str) -> Service | None:
         """One unit; None when the node gives no answer."""

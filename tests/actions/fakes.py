@@ -22,6 +22,7 @@ from actions.contract import (
     WrittenReason,
 )
 from actions.remote_values import (
+    BootId,
     CommandResult,
     HostFacts,
     Reach,
@@ -248,6 +249,10 @@ class FakeNodes:
         if self.facts is None:
             raise Unreadable(f"{node} tells nothing")
         return self.facts
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
+        said = BootId(lost="silent") if self.facts is None else BootId(value=self.facts.boot_id)
+        return dict.fromkeys(nodes, said)
 
     def service(self, node: NodeName, unit: str) -> Service:
         return replace(self.unit, unit=unit)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import ClusterHands, NodeHands
-from actions.remote_values import CommandResult, HostFacts, Reachability, Service
+from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from actions.simulated.client import SimulatedCluster
 from audit_log.ledger import Ledger, Transaction, Urgency
 from config.ids import ClusterName
@@ -188,6 +188,9 @@ class MortalNodes:
 
     def host_facts(self, node: NodeName) -> HostFacts:
         return self.hands.host_facts(node)
+
+    def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
+        return self.hands.boot_ids(nodes)
 
     def service(self, node: NodeName, unit: str) -> Service:
         return self.hands.service(node, unit)

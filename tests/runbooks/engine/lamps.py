@@ -356,6 +356,7 @@ class _NoNodes:
     nodes: ClassVar[dict[NodeName, object]] = {}
     partitions = ()
     jobs = ()
+    reservations = ()
 
 
 LIGHT = """\

@@ -1,0 +1,47 @@
+"""The ledger's open marks: what this bot put on which node, in which run.
+
+Read by the engine for each call, and by the answers at the doors. Writes nothing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from actions.contract import Mark
+from config.clock import from_microseconds
+from config.ids import ClusterName, RunId
+from config.node_names import NodeName
+
+Query = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+"""`query` of the ledger or of a transaction."""
+
+_COLUMNS = "node, kind, run, boot_id, text, at_us"
+
+
+def marks_on(query: Query, cluster: ClusterName, node: NodeName | None) -> tuple[Mark, ...]:
+    """Those on this node."""
+    sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ? AND node = ?"  # noqa: S608
+    return tuple(_marks(cluster, query(sql, (cluster, node))))
+
+
+def marks_of(query: Query, cluster: ClusterName) -> dict[NodeName, tuple[Mark, ...]]:
+    """Those of a whole cluster; nodes without any are left out."""
+    sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ?"  # noqa: S608
+    found: dict[NodeName, tuple[Mark, ...]] = {}
+    for mark in _marks(cluster, query(sql, (cluster,))):
+        found[mark.node] = (*found.get(mark.node, ()), mark)
+    return found
+
+
+def _marks(cluster: ClusterName, rows: Iterable[tuple[Any, ...]]) -> Iterable[Mark]:
+    return (
+        Mark(
+            kind=kind,
+            cluster=cluster,
+            node=NodeName(node),
+            run=RunId(run),
+            boot_id=boot,
+            text=text,
+            at=from_microseconds(at),
+        )
+        for node, kind, run, boot, text, at in rows
+    )
