@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from bot.commands import Verb, VerbSpec
 from bot.local_client import BotAway, talk
@@ -23,10 +24,36 @@ _AWAY_CODE = 4
 """Exit code when no bot answers."""
 
 
+class _VerbCommand(click.Command):
+    """A verb whose options are partly the bot's: those are completed from its table."""
+
+    def __init__(self, spec: VerbSpec, **given: Any) -> None:
+        super().__init__(**given)
+        self._spec = spec
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Options of this command and of the verb."""
+        ours = super().shell_complete(ctx, incomplete)
+        return [*ours, *map(CompletionItem, _completed(self._spec, ctx, incomplete))]
+
+
+def _completed(spec: VerbSpec, context: click.Context, begun: str) -> list[str]:
+    """What a shell offers where TAB was pressed; nothing where anything is in the way."""
+    from bot.completion import candidates
+
+    given = {"socket": None, "config": (), **context.params}
+    return candidates(spec, tuple(given.get("words") or ()), begun, _socket(given))
+
+
 def verb_command(spec: VerbSpec) -> click.Command:
     """The command of one verb; its words are parsed by the bot, as those of every door."""
     parameters: list[click.Parameter] = [
-        click.Argument(["words"], nargs=-1, type=click.UNPROCESSED),
+        click.Argument(
+            ["words"],
+            nargs=-1,
+            type=click.UNPROCESSED,
+            shell_complete=lambda context, _, begun: _completed(spec, context, begun),
+        ),
         click.Option(["--json", "as_json"], is_flag=True, help="Answer as one JSON object a line."),
         click.Option(["--socket"], type=click.Path(path_type=Path), help="The bot's socket."),
         click.Option(["--config"], type=click.Path(path_type=Path), multiple=True,
@@ -35,7 +62,8 @@ def verb_command(spec: VerbSpec) -> click.Command:
         click.Option(["--standalone"], is_flag=True,
                      help="Do it here, without a server: break-glass, for the service account."),
     ]  # fmt: skip
-    return click.Command(
+    return _VerbCommand(
+        spec,
         name=spec.verb.value,
         callback=lambda **given: _carry_out(spec, given),
         params=parameters,

@@ -35,6 +35,19 @@ class Verb(StrEnum):
     HELP = "help"
 
 
+class Kind(StrEnum):
+    """What a word of a command names."""
+
+    RUNBOOK = "<runbook>"
+    NODE = "<node>"
+    RUN = "<run>"
+    PERSON = "<person>"
+    PERMISSION = "<permission>"
+    STATE = "<state>"
+    """Of a node, as Slurm writes it."""
+    VERB = "<verb>"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbSpec:
     """How a verb is written and what it needs."""
@@ -55,9 +68,17 @@ class VerbSpec:
     """Options without a value."""
     options: frozenset[str] = frozenset()
     """Options with a value."""
+    takes: tuple[tuple[str, ...], ...] = ()
+    """For each word what may stand there, for completion: kinds and words as they are typed. The last
+    holds for every word after it."""
 
 
 _READ = Permission.NODE_READ
+_A_RUN = ((Kind.RUN,), ())
+_NODES = ((Kind.NODE,), ())
+_AUDIT = ("query", "export", "verify", "anchor", "confirm", "rebuild", "backup", "restore")
+_FILTERS = ("actor=", "target=", "run=", "action=", "since=", "until=")
+_LISTS = ("runs", "approvals", "runbooks", "nodes", "people", "marks", "limits", "hands-off")
 VERBS: dict[Verb, VerbSpec] = {
     spec.verb: spec
     for spec in (
@@ -71,6 +92,7 @@ VERBS: dict[Verb, VerbSpec] = {
             words=(1, 30),
             flags=frozenset({"dry-run"}),
             options=frozenset({"reason", "cluster", "version"}),
+            takes=((Kind.RUNBOOK,), (Kind.NODE,)),
         ),
         VerbSpec(
             verb=Verb.PLAN,
@@ -80,6 +102,7 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=_READ,
             words=(1, 30),
             options=frozenset({"cluster", "version"}),
+            takes=((Kind.RUNBOOK,), (Kind.NODE,)),
         ),
         VerbSpec(
             verb=Verb.STATUS,
@@ -89,15 +112,19 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=_READ,
             words=(0, 1),
             options=frozenset({"cluster"}),
+            takes=((Kind.RUN, Kind.NODE), ()),
         ),
         VerbSpec(
             verb=Verb.LIST,
-            usage="list [runs | approvals | runbooks | marks | limits | hands-off] [--all]",
-            summary="Runs that are open, plans that wait, runbooks, nodes we hold.",
-            example="list approvals",
+            usage="list [runs | approvals | runbooks | people | marks | limits | hands-off] [--all]"
+            " | list nodes [STATE | out] [--like gpu-01] [--cluster C]",
+            summary="Runs, plans that wait, runbooks, nodes with state and owner, nodes we hold.",
+            example="list nodes drain",
             permission=_READ,
-            words=(0, 1),
+            words=(0, 2),
             flags=frozenset({"all"}),
+            options=frozenset({"like", "cluster"}),
+            takes=(_LISTS, (Kind.STATE,), ()),
         ),
         VerbSpec(
             verb=Verb.ABORT,
@@ -107,6 +134,7 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=Permission.RUN_CONTROL,
             changes=True,
             words=(1, 30),
+            takes=_A_RUN,
         ),
         VerbSpec(
             verb=Verb.PAUSE,
@@ -116,6 +144,7 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=Permission.RUN_CONTROL,
             changes=True,
             words=(1, 30),
+            takes=_A_RUN,
         ),
         VerbSpec(
             verb=Verb.RESUME,
@@ -127,6 +156,7 @@ VERBS: dict[Verb, VerbSpec] = {
             words=(1, 30),
             flags=frozenset({"done", "not-done"}),
             options=frozenset({"step"}),
+            takes=_A_RUN,
         ),
         VerbSpec(
             verb=Verb.APPROVE,
@@ -137,6 +167,7 @@ VERBS: dict[Verb, VerbSpec] = {
             changes=True,
             words=(1, 1),
             options=frozenset({"break-glass", "plan"}),
+            takes=_A_RUN,
         ),
         VerbSpec(
             verb=Verb.DENY,
@@ -147,6 +178,7 @@ VERBS: dict[Verb, VerbSpec] = {
             changes=True,
             words=(1, 30),
             options=frozenset({"plan"}),
+            takes=_A_RUN,
         ),
         VerbSpec(
             verb=Verb.DRAIN,
@@ -158,6 +190,7 @@ VERBS: dict[Verb, VerbSpec] = {
             words=(1, 30),
             flags=frozenset({"dry-run"}),
             options=frozenset({"cluster"}),
+            takes=_NODES,
         ),
         VerbSpec(
             verb=Verb.RETURN,
@@ -169,6 +202,7 @@ VERBS: dict[Verb, VerbSpec] = {
             words=(1, 1),
             flags=frozenset({"dry-run"}),
             options=frozenset({"cluster"}),
+            takes=_NODES,
         ),
         VerbSpec(
             verb=Verb.TAKEOVER,
@@ -178,6 +212,7 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=Permission.RUN_CONTROL,
             changes=True,
             words=(1, 30),
+            takes=_A_RUN,
         ),
         VerbSpec(
             verb=Verb.HALT,
@@ -200,6 +235,7 @@ VERBS: dict[Verb, VerbSpec] = {
             words=(1, 30),
             flags=frozenset({"clear"}),
             options=frozenset({"cluster"}),
+            takes=_NODES,
         ),
         VerbSpec(
             verb=Verb.NODE,
@@ -209,6 +245,7 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=_READ,
             words=(1, 1),
             options=frozenset({"cluster"}),
+            takes=_NODES,
         ),
         VerbSpec(
             verb=Verb.AUDIT,
@@ -220,6 +257,7 @@ VERBS: dict[Verb, VerbSpec] = {
             changing=frozenset({"anchor", "confirm"}),
             words=(0, 30),
             flags=frozenset({"csv"}),
+            takes=(_AUDIT, (Kind.RUN, *_FILTERS)),
         ),
         VerbSpec(
             verb=Verb.WHOAMI,
@@ -236,6 +274,7 @@ VERBS: dict[Verb, VerbSpec] = {
             permission=_READ,
             words=(2, 3),
             options=frozenset({"cluster"}),
+            takes=((Kind.PERSON,), (Kind.PERMISSION,), (Kind.NODE,), ()),
         ),
         VerbSpec(
             verb=Verb.DOCTOR,
@@ -251,6 +290,7 @@ VERBS: dict[Verb, VerbSpec] = {
             example="help run",
             permission=None,
             words=(0, 1),
+            takes=((Kind.VERB,), ()),
         ),
     )
 }
