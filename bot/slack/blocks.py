@@ -113,10 +113,11 @@ def card(shown: Card, note: str = "") -> Content:
     return Content(text=_told([shown.text.strip() or _title(shown)]), blocks=tuple(blocks))
 
 
-def ring(shown: Card, mention: str) -> Content:
+def ring(shown: Card, mention: str, reasons: Sequence[str] = ()) -> Content:
     """A new message that rings phones; `mention` is made of ids and stays as it is."""
     first = f"{mention} {escaped(_title(shown), MOST_HEADER)}".strip()
-    lines = [*shown.lines[:2], *shown.lines[2:][-1:]]
+    why = [reason for reason in reasons if reason]
+    lines = [*why, *shown.lines[:2], *shown.lines[2:][-1:]]
     text = f"{first}: {escaped(' · '.join(lines), MOST_TEXT - MOST_SECTION // 2)}"
     blocks = (_mrkdwn(f"ring.{shown.revision}", first), *_sections(lines, shown.revision))
     return Content(text=text, blocks=blocks)

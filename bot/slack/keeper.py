@@ -15,8 +15,9 @@ from audit_log.errors import StoreError
 from bot.slack import blocks
 from bot.slack.blocks import Content
 from bot.slack.courses import Course
-from bot.slack.poster import Post, Poster
+from bot.slack.poster import Post, Poster, named
 from bot.slack.rates import Priority
+from bot.slack.rings import Ring
 from bot.slack.stories import FINAL_SHOWN, Spot, Story
 from bot.slack.web import Limited, Said, Unanswered, Unsent
 from config.ids import RunId
@@ -178,15 +179,14 @@ class Keeper:
             await self._update(self._spot or await self._post_card(story), story)
         if not await self._sure(story):
             return rest or LOOKING
-        if story.ring and story.ring not in self._known:
-            await self._ring(story)
+        await self._ring(story)
         more = await self._tell(story)
         if rest:
             return rest
         if more:
             return 0.0
         await self._done(story)
-        return None
+        return story.again
 
     async def _done(self, story: Story) -> None:
         """All is shown; the last state is never looked at again."""
@@ -195,7 +195,7 @@ class Keeper:
 
     def _unwanted(self, story: Story) -> bool:
         """Whether people deleted the card again and again, and nobody is needed now."""
-        if self._lost and story.ring and story.ring not in self._known:
+        if self._lost and self._unrung(story):
             self._lost, self._spot = False, None
         return self._lost
 
@@ -203,7 +203,7 @@ class Keeper:
         """Seconds until the card may be updated; None when it shows this state already."""
         if self._shown == _face(story.card):
             return None
-        urgent = story.card.state.final or (story.ring and story.ring not in self._known)
+        urgent = story.card.state.final or self._unrung(story)
         if urgent or self._shown is None:
             return 0.0
         pace = self._tools.pace
@@ -247,8 +247,14 @@ class Keeper:
         return make
 
     async def _ring(self, story: Story) -> None:
-        """A new message with a mention: an edit rings no phone."""
-        await self._reply(story, [story.ring], blocks.ring(story.card, story.mention), rings=True)
+        """A new message with a mention: an edit rings no phone. All that rings now is one message."""
+        new = self._unrung(story)
+        if new:
+            content = blocks.ring(story.card, story.mention, [ring.line for ring in new])
+            await self._reply(story, [ring.note for ring in new], content, rings=True)
+
+    def _unrung(self, story: Story) -> tuple[Ring, ...]:
+        return tuple(ring for ring in story.rings if ring.note not in self._known)
 
     async def _tell(self, story: Story) -> bool:
         """The next steps that ended, as one reply; whether there are more."""
@@ -268,7 +274,9 @@ class Keeper:
         async def make() -> Content:
             return content
 
-        post = replace(self._named(story, notes[0], self._spot), broadcast=rings)
+        post = replace(self._named(story, named(notes), self._spot), broadcast=rings)
+        if rings:
+            post = replace(post, priority=Priority.APPROVAL)
         await self._once(post, story, make)
         await self._tell_ledger(notes)
 

@@ -5,7 +5,7 @@ posts must look with `find` before posting again.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,6 +37,11 @@ class Post:
     priority: Priority
     thread: str = ""
     broadcast: bool = False
+
+
+def named(notes: Sequence[str]) -> str:
+    """The name of a message that tells several things: each is found in it again."""
+    return "\n".join(notes)
 
 
 def arguments(channel: str, content: Content) -> dict[str, Any]:
@@ -95,7 +100,7 @@ class Poster:
         """Names of all messages of ours in the thread of a card."""
         messages = await self._messages(spot.channel, spot.message, since, priority)
         found = (self._note(message, run) for message in messages)
-        return frozenset(note for note in found if note)
+        return frozenset(note for notes in found for note in notes.splitlines() if note)
 
     async def _send(
         self,

@@ -11,16 +11,19 @@ from datetime import datetime, timedelta
 from audit_log.records import Event, EventKind
 from bot.answers import Answers
 from bot.identities import Identities
+from bot.slack.rings import Deadline, Ring, by_state, deadlines, due, held
 from config.actors import ENGINE
 from config.clock import microseconds
 from config.ids import RunId
+from config.node_names import fold
 from config.permissions import Permission
 from config.settings import PageKind, Settings
 from runbooks.explain import Card, steps
+from runbooks.frames import Frames
 from runbooks.machine import RunState
 from runbooks.parts import Parts
 from runbooks.rails import PlanGate
-from runbooks.run import Run, StepState
+from runbooks.run import Run, StepRecord, StepState, run_nodes
 
 RECENT = timedelta(hours=12)
 """A run that ended while Slack could not be reached still gets its card for so long."""
@@ -47,8 +50,10 @@ class Story:
     card: Card
     details: tuple[tuple[str, str], ...]
     """Note and line of each step that ended."""
-    ring: str
-    """Note of the state that must ring, empty when none does."""
+    rings: tuple[Ring, ...]
+    """What must ring, the most important first."""
+    again: float | None
+    """Seconds until a deadline gets near; None where there is none."""
     mention: str
     channels: tuple[str, ...]
     """Where its card may stand, the best first."""
@@ -68,6 +73,7 @@ class Stories:
         self._parts = parts
         self._answers = answers
         self._identities = identities
+        self._frames = Frames(parts)
 
     @property
     def bot(self) -> str:
@@ -105,11 +111,13 @@ class Stories:
         run = self._answers.run(run_id)
         family = [run, *self._below(run_id)]
         asking = _asking(family)
+        near, again = due(self._deadlines(asking, family), self._parts.clock.now().wall)
         return Story(
             run=run_id,
             card=card if asking is run else self._with_child(card, asking),
             details=tuple(_details(family)),
-            ring=self._ring(asking),
+            rings=(*self._rings(asking), *near),
+            again=again,
             mention=self._mention(asking),
             channels=self._channels(run),
             asked_at=run.requested_at,
@@ -168,15 +176,29 @@ class Stories:
         lines = (*below.lines[:1], *card.lines[1:5], *below.lines[-1:])
         return replace(card, lines=lines, buttons=below.buttons, rings=True)
 
-    def _ring(self, run: Run) -> str:
+    def _rings(self, run: Run) -> tuple[Ring, ...]:
         """The state that rings, named by the record with which it began."""
-        if not _rings(run):
-            return ""
+        if by_state(run):
+            word, kind = run.state.value, EventKind.RUN_STATE
+        elif held(run):
+            word, kind = "held", EventKind.STEP_WAITS
+        else:
+            return ()
         rows = self._parts.ledger.query(
-            "SELECT max(seq) FROM ledger WHERE run = ? AND kind = ?",
-            (run.id, EventKind.RUN_STATE.value),
+            "SELECT max(seq) FROM ledger WHERE run = ? AND kind = ?", (run.id, kind.value)
         )
-        return f"ring {run.id} {run.state.value} {rows[0][0] or 0}"
+        return (Ring(note=f"ring {run.id} {word} {rows[0][0] or 0}"),)
+
+    def _deadlines(self, asking: Run, family: Sequence[Run]) -> tuple[Deadline, ...]:
+        """From the plan that waits, and from the looks at nodes of the whole family."""
+        if asking.state.final:
+            return ()
+        now = self._parts.clock.now().wall
+        taken = [(run, step) for run in family for step in run.steps.values() if step.output]
+        taken.sort(key=lambda one: one[1].ended_at or now)
+        looks = ((_node(run, step), self._frames.value(step.output)) for run, step in taken)
+        described = ((node, look) for node, look in looks if "dies_at_earliest" in look)
+        return deadlines(asking, described, now)
 
     def _told(self, run: RunId) -> frozenset[str]:
         rows = self._parts.ledger.query("SELECT note FROM card_notes WHERE run = ?", (run,))
@@ -202,7 +224,8 @@ class Stories:
         if run.state is RunState.AWAITING_APPROVAL and others:
             return " ".join(self._able(Permission.RUN_APPROVE, run))
         own = [f"<@{asker}>"] if asker else []
-        return " ".join(dict.fromkeys([*own, *self._able(Permission.RUN_CONTROL, run)]))
+        needed = held(run) or Permission.RUN_CONTROL
+        return " ".join(dict.fromkeys([*own, *self._able(needed, run)]))
 
     def _able(self, permission: Permission, run: Run) -> list[str]:
         """User groups whose roles are enough; where there are none, persons."""
@@ -222,15 +245,13 @@ class Stories:
         return [f"<@{user}>" for user in people if user][:MOST_MENTIONS]
 
 
-def _rings(run: Run) -> bool:
-    if run.state in {RunState.AWAITING_APPROVAL, RunState.NEEDS_PERSON, RunState.PAUSED}:
-        return True
-    return run.state is RunState.FAILED and run.parent is None
-
-
 def _asking(family: Sequence[Run]) -> Run:
     """The run of the family that waits for a person: the caller itself, or a called one."""
-    return next((run for run in family if _rings(run)), family[0])
+    return next((run for run in family if by_state(run) or held(run)), family[0])
+
+
+def _node(run: Run, step: StepRecord) -> str:
+    return step.node or fold(run_nodes(run))
 
 
 def _details(family: Iterable[Run]) -> Iterable[tuple[str, str]]:
