@@ -69,7 +69,8 @@ class Known:
                 if now.step in steps_asked(step.for_each):
                     self.spread.pop(step.id, None)
                     self.passed.pop(step.id, None)
-            if was is not None and was.state in _PASSED and was.state is not now.state:
+            stays = was is not None and was.state is now.state and now.state in BEHIND
+            if was is not None and was.state in _PASSED and not stays:
                 self.passed.pop(now.step, None)
             for state, found in self.at.items():
                 (found.add if now.state is state else found.discard)(key)
