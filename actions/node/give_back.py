@@ -117,7 +117,7 @@ class GiveBack:
 
     def _boot_since(self, node: Node, call: Call) -> tuple[str, str]:
         """The boot, and why it is not the one that passed the gate. Raises Unreadable."""
-        boot = readings.boot_of(readings.host_facts(call, self.hands))
+        boot = readings.boot_id(call, self.hands)
         marks = our_marks(call, node.name)
         gated = _planned_boot(call) or (marks[0].boot_id if marks else "")
         if boot == UNKNOWN_BOOT:
@@ -162,7 +162,7 @@ class GiveBack:
     def _restarted(self, call: Call, after: Node, mark: Mark) -> Failed | Unknown | None:
         """The boot once more: a restart between the look and the write is not what the gate passed."""
         gated = _planned_boot(call) or mark.boot_id
-        boot = readings.boot_of(readings.host_facts(call, self.hands))
+        boot = readings.boot_id(call, self.hands)
         if boot == gated:
             return None
         if boot == UNKNOWN_BOOT:
