@@ -38,6 +38,7 @@ P = Permission
 COMMANDS = (
     Command(permission=P.NODE_READ, text="status", proof=r"sim: \d+ nodes"),
     Command(permission=P.NODE_READ, text="list runbooks", proof="drain-node v"),
+    Command(permission=P.NODE_READ, text="list nodes --like {node}", proof="{node} "),
     Command(permission=P.NODE_READ, text="node {node}", proof="{node} on sim"),
     Command(permission=P.NODE_READ, text="plan drain-node {node} reason=x", proof="nothing was"),
     Command(permission=P.NODE_READ, text="can adm halt.clear", proof="adm may halt.clear"),

@@ -136,7 +136,7 @@ class Driver:
         refusals = [found.group() for line in lines if (found := SENTENCE.search(line))]
         if not refusals:
             raise Wrong(cell=at, why=f"the run never came to its step: {lines}")
-        return refusals[0]
+        return max(refusals, key=len)  # a card breaks its lines, the step has the whole sentence
 
     def _now(self) -> Before:
         return Before(
