@@ -25,6 +25,8 @@ class Watch:
     """A socket that has not greeted by then is deaf."""
     silence: float = 600.0
     """Nothing was heard for so long: a fresh socket is tried."""
+    tokens: float = 30.0
+    """Between two questions whether Slack takes the tokens."""
     longest_pause: float = 60.0
     """Between two tries of a new socket."""
 
@@ -37,6 +39,7 @@ class Connection:
         self._make = make
         self._watch = watch
         self._line: Line | None = None
+        self._tried: Line | None = None
         self._replaced = 0
         self._closing: set[asyncio.Task[None]] = set()
         self.deaf = False
@@ -75,6 +78,11 @@ class Connection:
         line = self._line
         return line is not None and line.client.greeted.is_set() and not self.deaf
 
+    @property
+    def refused(self) -> str:
+        """The word with which Slack refused the app-level token last, empty when it did not."""
+        return self._tried.client.refused if self._tried is not None else ""
+
     def findings(self) -> tuple[Finding, ...]:
         """For `doctor`."""
         client = self._line.client if self._line is not None else None
@@ -96,7 +104,7 @@ class Connection:
 
     async def _greeting_line(self) -> Line | None:
         """A new connection that has greeted, None when it does not."""
-        line = self._make()
+        line = self._tried = self._make()
         connecting = asyncio.create_task(line.client.connect())
         greeted = False
         try:

@@ -15,6 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 from actions.catalogue import Ground
 from bot.diagnostics import Finding
+from bot.slack.access import Access
 from bot.slack.afterwards import Afterwards
 from bot.slack.answering import Answering
 from bot.slack.board import Board
@@ -95,6 +96,9 @@ class SlackDoor:
         )
         self._app = self._bolt()
         self._connection = Connection(self._line, watch)
+        self._access = Access(
+            self._web, bot.parts.ledger, lambda: self._connection.refused, watch.tokens
+        )
         answering = Answering(self._web, self._outbox)
         self._after = Afterwards(answering)
         Listeners(
@@ -120,13 +124,16 @@ class SlackDoor:
         pages = Pages(self._web, asyncio.get_running_loop())
         self._mentions.send = pages.send
         self._bot.doctor.doors.append(self.findings)
-        for work in (self._listen(), self._board.run(), self._memberships.run()):
-            self._start(work)
+        self._bot.answers.notices.append(self._access.lines)
+        work = (self._listen(), self._board.run(), self._memberships.run(), self._access.run())
+        for part in work:
+            self._start(part)
 
     async def close(self) -> None:
         """Hang up; what was not sent is sent after the next start."""
         self._mentions.send = None
         self._bot.doctor.doors.remove(self.findings)
+        self._bot.answers.notices.remove(self._access.lines)
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
@@ -140,7 +147,11 @@ class SlackDoor:
 
     def findings(self) -> tuple[Finding, ...]:
         """For `doctor`; called from other threads."""
-        found = [*self._connection.findings(), *self._memberships.findings()]
+        found = [
+            *self._access.findings(),
+            *self._connection.findings(),
+            *self._memberships.findings(),
+        ]
         if self._trouble:
             found.append(Finding(False, f"Slack: {self._trouble}"))
         if self._web.scopes:

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -40,6 +41,8 @@ class Socket(SocketModeClient):
         self.heard_at = self.connecting_since
         self.sockets = 0
         """Sockets of the app, as the greeting said."""
+        self.refused = ""
+        """Why Slack gave no address for a socket, in its own word; empty once it does."""
         self.switched_off = False
         """Socket Mode was turned off in the app's settings."""
 
@@ -48,6 +51,16 @@ class Socket(SocketModeClient):
         self.greeted.clear()
         self.connecting_since = asyncio.get_running_loop().time()
         await super().connect()  # type: ignore[no-untyped-call]
+
+    async def issue_new_wss_url(self) -> str:
+        """An address for a socket, as the SDK asks for it."""
+        try:
+            address = await super().issue_new_wss_url()
+        except SlackApiError as problem:
+            self.refused = str(problem.response.get("error", ""))
+            raise
+        self.refused = ""
+        return address
 
     async def hang_up(self) -> None:
         """End everything at once; the SDK's own `close` waits for a farewell that may never come."""

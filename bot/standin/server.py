@@ -328,6 +328,11 @@ class SlackStandIn:
         with self.world.changing():
             self.api.tokens_revoked = True
 
+    def grant_tokens(self) -> None:
+        """End `revoke_tokens`: the app was installed again."""
+        with self.world.changing():
+            self.api.tokens_revoked = False
+
     def refresh_sockets(self, reason: str = "refresh_requested") -> None:
         """Ask the bot to come back on new sockets."""
         self._await(self.sockets.refresh(reason))
