@@ -16,7 +16,7 @@ MOST_LINES = 6
 _NO_CAUSE = "no cause decides; "
 _DECIDES = ": a person decides"
 _NOTHING_DONE = "the bot has changed nothing"
-_SUGGESTS = " First: "
+_SUGGESTS = ". First: "
 """How the engine joins what a person is asked and what the table suggests."""
 
 
@@ -130,7 +130,7 @@ def _detail(run: Run, told: Told, *, whole: bool) -> str:
     match run.state:
         case RunState.NEEDS_PERSON:
             suggested = run.why.partition(_SUGGESTS)[2]
-            first = f"{_SUGGESTS.lstrip()}{suggested}" if suggested and not whole else ""
+            first = f"{_SUGGESTS.lstrip(". ")}{suggested}" if suggested and not whole else ""
             return ". ".join(part for part in (_question(run, told, whole=whole), first) if part)
         case RunState.AWAITING_APPROVAL | RunState.WAITING | RunState.PAUSED:
             return run.why

@@ -196,7 +196,7 @@ def _asked_of_person(here: Place) -> str:
     """What a person is to decide, with the first thing to consider."""
     say = str(here.arguments.get("say", "a person decides"))
     suggest = here.arguments.get("suggest")
-    return f"{say} First: {suggest}" if suggest else say
+    return f"{say}. First: {suggest}" if suggest else say
 
 
 def _at_step(frame: Frame, step: Step) -> Next | None:

@@ -94,7 +94,7 @@ def needs_person(found: dict[str, Any]) -> tuple[str, ...]:
     known = f"{cause['id']} {cause['title']}" if cause["id"] else "no cause decides"
     why = f"gpu-017: {known}; the bot has changed nothing ({cause['why']})"
     if cause["first_action"]:
-        why += f" First: {cause['first_action']}"
+        why += f". First: {cause['first_action']}"
     run = replace(RUN, state=RunState.NEEDS_PERSON, why=why, steps={}, ended_at=None)
     outputs = {"facts": {**found, "jobs": [JOB]}, "cause": cause}
     told = Told(plan=EMPTY_PLAN, outputs=outputs, name=str, page="page p1", now=NOW)
