@@ -130,7 +130,7 @@ def _detail(run: Run, told: Told, *, whole: bool) -> str:
     match run.state:
         case RunState.NEEDS_PERSON:
             suggested = run.why.partition(_SUGGESTS)[2]
-            first = f"{_SUGGESTS.lstrip(". ")}{suggested}" if suggested and not whole else ""
+            first = f"First: {suggested}" if suggested and not whole else ""
             return ". ".join(part for part in (_question(run, told, whole=whole), first) if part)
         case RunState.AWAITING_APPROVAL | RunState.WAITING | RunState.PAUSED:
             return run.why
