@@ -24,6 +24,7 @@ _CONFIG = click.option(
 def serve(paths: tuple[Path, ...], verbose: bool) -> None:
     """Run the bot until it is told to stop."""
     from audit_log.errors import StoreError
+    from bot.bot_sockets import CannotListen
     from bot.cluster_checks import ClusterRefused
     from bot.serve import serve as run
     from config.load import ConfigErrors
@@ -36,8 +37,15 @@ def serve(paths: tuple[Path, ...], verbose: bool) -> None:
         stream=sys.stderr,
     )
     try:
-        run(list(paths))
-    except (ConfigErrors, SecretError, StoreError, ClusterRefused, Problems) as problem:
+        run(list(paths), lambda line: click.echo(plain(line), err=True))
+    except (
+        CannotListen,
+        ConfigErrors,
+        SecretError,
+        StoreError,
+        ClusterRefused,
+        Problems,
+    ) as problem:
         for text in f"nodewarden does not start:\n{problem}".splitlines():
             click.echo(plain(text), err=True)
         sys.exit(1)

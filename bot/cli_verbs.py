@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from bot.bot_sockets import DATA_FOLDER, to_ask
 from bot.commands import Verb, VerbSpec
 from bot.local_client import BotAway, talk
 from bot.local_wire import Ask
@@ -18,8 +19,6 @@ from bot.terminal import plain
 
 _ON_THE_FILE = frozenset({"verify", "rebuild", "backup", "restore"})
 """What `audit` does to a file that is named; without a file the running bot is asked."""
-DATA_FOLDER = Path("/var/lib/nodewarden")
-"""The default of `bot.data_folder`, for a command that was given no configuration."""
 _AWAY_CODE = 4
 """Exit code when no bot answers."""
 
@@ -151,8 +150,9 @@ def _socket(given: dict[str, Any]) -> Path:
     if given["config"]:
         from config.load import load
 
-        return load(list(given["config"])).bot.socket_path
-    return DATA_FOLDER / "nodewarden.sock"
+        bot = load(list(given["config"])).bot
+        return bot.socket or to_ask(bot.data_folder)
+    return to_ask(DATA_FOLDER)
 
 
 def _data_folder(given: dict[str, Any]) -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bot.bot_sockets import stranger
 from bot.local_wire import Ask, encode_ask
 from bot.replies import ReplyKind
 
@@ -28,6 +29,7 @@ def talk(path: Path, ask: Ask) -> Iterator[dict[str, Any]]:
     line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", CONNECT, 0))
     try:
         line.connect(str(path))
+        _refuse_stranger(path, line)
         line.settimeout(FIRST_ANSWER)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             line.sendall(encode_ask(ask))  # one that is turned away has its answer already
@@ -45,6 +47,15 @@ def talk(path: Path, ask: Ask) -> Iterator[dict[str, Any]]:
                 f"the bot at {path} stopped answering: {problem}; "
                 "whether it was done shows in `status`, and in the bot's log"
             ) from problem
+
+
+def _refuse_stranger(path: Path, line: socket.socket) -> None:
+    """Say nothing to a program of somebody else that sits at the bot's place. Raises BotAway."""
+    packed = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    why = stranger(path, struct.unpack("3i", packed)[1])
+    if why:
+        line.close()
+        raise BotAway(why)
 
 
 def _lines(answers: Any, line: socket.socket, ask: Ask) -> Iterator[dict[str, Any]]:

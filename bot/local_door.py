@@ -69,7 +69,7 @@ class LocalDoor:
     def start(self) -> None:
         """Listen; every local user may connect, and the desk decides what each may do."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.unlink(missing_ok=True)  # the ledger's lock says that no other bot listens here
+        self._path.unlink(missing_ok=True)  # `bot_sockets` has seen that nobody listens here
         self._listener.bind(str(self._path))
         self._path.chmod(0o666)
         self._listener.listen(WAITING)

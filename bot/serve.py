@@ -10,11 +10,12 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from actions.catalogue import Ground, open_pager
 from actions.shell import Runner
+from bot.bot_sockets import to_listen
 from bot.local_door import LocalDoor
 from bot.slack.mention import SlackMentions
 from bot.wiring import Bot, open_bot
@@ -52,14 +53,22 @@ def _references(settings: Settings) -> Iterator[SecretRef]:
             yield backend.token
 
 
-def serve(paths: list[Path]) -> None:
-    """Run until SIGTERM or SIGINT. Raises ConfigErrors, StoreRefused, SecretError, Problems."""
+def serve(paths: list[Path], say: Callable[[str], None]) -> None:
+    """Run until SIGTERM or SIGINT. Raises ConfigErrors, StoreRefused, SecretError, Problems,
+    CannotListen.
+    """
     settings = load(paths)
     below = ground(settings)
     mentions = SlackMentions()
     bot = open_bot(settings, below, open_pager(settings, below, mentions.poster))
-    door = LocalDoor(settings.bot.socket_path, bot.desk, bot.identities, bot.answers)
     try:
+        place = to_listen(settings.bot.socket, settings.bot.data_folder)
+    except BaseException:
+        bot.close()
+        raise
+    door = LocalDoor(place.path, bot.desk, bot.identities, bot.answers)
+    try:
+        say(f"the command line finds the bot at {place.path}: {place.note}")
         bot.start()
         door.start()
         asyncio.run(_until_told(bot, below, mentions))

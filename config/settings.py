@@ -44,7 +44,9 @@ class Bot(Section):
     """Folder of the database, the lock, the halt file and the artefacts, on a local file system,
     owned by the bot's user with mode 0700. Default: /var/lib/nodewarden."""
     socket: AbsolutePath | None = None
-    """Unix socket of the command line. Default: `nodewarden.sock` in the data folder."""
+    """Unix socket of the command line. Default: /run/nodewarden/nodewarden.sock where `data_folder` is
+    the default one and that folder is, or can be made, the bot's alone; else `nodewarden.sock` in the
+    data folder, which other OS users cannot enter."""
     runbooks: tuple[AbsolutePath, ...] = ()
     """Folders of the site's own `library/` and `causes/`, best in a git repository of its own.
     Default: none, the shipped ones alone."""
@@ -53,7 +55,7 @@ class Bot(Section):
 
     @property
     def socket_path(self) -> Path:
-        """Where the socket lies."""
+        """Where the socket lies when /run is not used."""
         return self.socket or self.data_folder / "nodewarden.sock"
 
 
