@@ -236,11 +236,12 @@ class Journal:
 
         An unknown outcome, or an undo that failed, hands the run to a person in the same transaction.
         """
+        # Outside of the transaction: a large output becomes a file, for which no other run may wait.
+        data = self._finished(place, spec, attempt, finished)
 
         def decide(transaction: Transaction) -> bool:
             now = load(transaction, run)
             step = now.steps.get(place.key)
-            data = self._finished(place, spec, attempt, finished)
             open_ = step is not None and step.state is StepState.INTENDED
             if not open_ or step is None or step.attempt != attempt:
                 transaction.append(run_event(EventKind.STEP_LATE, now, data, place))

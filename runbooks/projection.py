@@ -17,11 +17,12 @@ from runbooks.run_fold import fold, requested
 
 SCHEMA = f"""{run_rows.SCHEMA}
 CREATE TABLE IF NOT EXISTS request_keys (key TEXT PRIMARY KEY, run TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS locks (atom TEXT PRIMARY KEY, run TEXT NOT NULL, since_us INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS locks (
+    atom TEXT PRIMARY KEY, run TEXT NOT NULL, since_us INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (
     cluster TEXT NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL,
     boot_id TEXT NOT NULL, text TEXT NOT NULL, at_us INTEGER NOT NULL,
-    PRIMARY KEY (cluster, node, kind));
+    PRIMARY KEY (cluster, node, kind)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS effects (
     seq INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, cluster TEXT, pool TEXT, run TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS hands_off (
