@@ -26,7 +26,7 @@ def test_no_run_waits_for_the_file_of_another(
         return put(store, content)
 
     monkeypatch.setattr(ArtefactStore, "put", noted)
-    place = Place(key="switch", step=Step(id=StepId("switch")))
+    place = Place(key="switch", step=Step(id=StepId("switch")), node=None)
     done = Finished("done", output={"text": "x" * (LARGEST_INLINE + 1)})
     spec = world.parts.specs["lamp.on"]
     assert not Journal(world.parts).finish(run, place, spec, 1, done)
