@@ -63,6 +63,27 @@ MUTANTS = (
         test=_RETURN,
     ),
     Mutant(
+        promise="no node stays in service that restarted while it was given back",
+        file="actions/node/give_back.py",
+        old="        if boot == gated:\n            return None\n",
+        new="        if boot:\n            return None\n",
+        test=_RETURN,
+    ),
+    Mutant(
+        promise="a drain of Slurm itself is not claimed for a write that nothing shows",
+        file="actions/ownership.py",
+        old="        if call.intended_at is not None and not mark.text and mark.run == call.run:",
+        new="        if call.intended_at is not None and mark.text and mark.run != call.run:",
+        test=_DRAIN,
+    ),
+    Mutant(
+        promise="what a fresh slurmctld says of a node is no finding",
+        file="actions/node/observe.py",
+        old="        if until is not None:",
+        new="        if until is None and until is not None:",
+        test="tests/actions/node/test_observe.py",
+    ),
+    Mutant(
         promise="an empty job list needs proof",
         file="actions/slurm/sight.py",
         old="        if node.busy and node.name not in seen",
