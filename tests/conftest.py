@@ -1,6 +1,8 @@
 """What every test starts from: an environment that points nowhere. Markers are in pyproject.toml."""
 
+import contextlib
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -9,7 +11,15 @@ from hypothesis import settings
 settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")
 
+NO_LOGIN = "4294967295"
 _FOREIGN = ("SLACK_", "SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "NODEWARDEN_BOT")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobody_logged_in() -> None:
+    """Let the tests speak as root or as the users they become, not as whoever logged in and used sudo."""
+    with contextlib.suppress(OSError):  # only root may, and only where the kernel lets it
+        Path("/proc/self/loginuid").write_text(NO_LOGIN, "ascii")
 
 
 @pytest.fixture(autouse=True)
