@@ -22,10 +22,12 @@ class Course(StrEnum):
     """Nothing helps."""
 
 
+SHARED = "shared_with_another_workspace"
+"""Our own word: Slack would take the message, and another company would read it."""
 _COURSES = {
     Course.LATER: "internal_error fatal_error service_unavailable request_timeout team_added_to_org "
     "org_login_required http_error",
-    Course.ELSEWHERE: "channel_not_found not_in_channel is_archived is_inactive user_disabled "
+    Course.ELSEWHERE: f"{SHARED} channel_not_found not_in_channel is_archived is_inactive user_disabled "
     "messages_tab_disabled user_not_found user_not_visible cannot_dm_bot",
     Course.AGAIN: "message_not_found cant_update_message edit_window_closed thread_not_found",
     Course.PLAINLY: "invalid_blocks invalid_blocks_format msg_blocks_too_long msg_too_long no_text "

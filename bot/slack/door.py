@@ -39,8 +39,8 @@ from config.settings import Slack
 log = logging.getLogger(__name__)
 
 SCOPES = frozenset(
-    "app_mentions:read channels:history channels:read chat:write commands im:history users:read"
-    " usergroups:read".split()
+    "app_mentions:read channels:history channels:read chat:write commands groups:read im:history"
+    " users:read usergroups:read".split()
 )
 """What the app needs."""
 PACE = Pace()
@@ -86,10 +86,12 @@ class SlackDoor:
         self._outbox = Outbox(self._web.call)
         self._looks = Outbox(self._web.get)
         stories = Stories(bot.settings, bot.parts, bot.answers, bot.identities)
-        poster = Poster(self._outbox, self._looks, stories.bot)
+        expected = {one.channel for one in bot.settings.clusters.values()}
+        expected |= {one.channel for one in bot.settings.pages}
+        channels = sorted(channel for channel in expected if channel)
+        self._visitors = Visitors(self._web, bot.identities, settings.team, channels)
+        poster = Poster(self._outbox, self._looks, stories.bot, self._visitors.keep_inside)
         self._board = Board(stories, poster, pace, ground.clock.now().wall)
-        channels = {one.channel for one in bot.settings.clusters.values() if one.channel}
-        self._visitors = Visitors(self._web, bot.identities, settings.team, sorted(channels))
         self._clerk = Clerk(bot.desk, bot.answers, self._visitors)
         self._memberships = Memberships(
             self._web, settings.team, bot.settings.groups, bot.identities.groups
@@ -121,7 +123,7 @@ class SlackDoor:
 
     async def open(self) -> None:
         """Begin to connect, to post cards and to page."""
-        pages = Pages(self._web, asyncio.get_running_loop())
+        pages = Pages(self._web, self._visitors.keep_inside, asyncio.get_running_loop())
         self._mentions.send = pages.send
         self._bot.doctor.doors.append(self.findings)
         self._bot.answers.notices.append(self._access.lines)
@@ -151,6 +153,7 @@ class SlackDoor:
             *self._access.findings(),
             *self._connection.findings(),
             *self._memberships.findings(),
+            *self._visitors.findings(),
         ]
         if self._trouble:
             found.append(Finding(False, f"Slack: {self._trouble}"))

@@ -221,12 +221,14 @@ class Listeners:
         return ask if run is None else replace(ask, text=asks.about_run(ask.text, run))
 
     async def on_event(self, body: Body) -> None:
-        """Accounts and groups change."""
+        """Accounts, groups and channels change."""
         event = body.get("event") or {}
         if str(event.get("type", "")).startswith("subteam_"):
             self.memberships.renew()
         elif event.get("type") == "user_change":
             self.visitors.forget(str((event.get("user") or {}).get("id", "")))
+        elif event.get("type") in {"channel_shared", "channel_unshared"}:
+            self.visitors.forget_channel(str(event.get("channel", "")))
 
     # -- what else comes ----------------------------------------------------------------------
 

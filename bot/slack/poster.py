@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 EVENT_TYPE = "nodewarden_message"
 LOOK_BACK = timedelta(minutes=5)
+Check = Callable[[str], Awaitable[None]]
+"""Raises Said where nothing may be posted."""
 MOST_LOOKED = 200
 """Messages that are looked through for one of ours."""
 
@@ -59,12 +61,14 @@ def arguments(channel: str, content: Content) -> dict[str, Any]:
 class Poster:
     """Posts, updates and finds the bot's own messages."""
 
-    def __init__(self, outbox: Outbox, looks: Outbox, bot: str) -> None:
-        """`looks` carries calls that only read. `bot` is the ledger's instance: another bot in the
+    def __init__(self, outbox: Outbox, looks: Outbox, bot: str, keep_inside: Check) -> None:
+        """`looks` carries calls that only read; `keep_inside` refuses a channel where another company
+        reads. `bot` is the ledger's instance: another bot in the
         channel may have equal run numbers.
         """
         self._outbox = outbox
         self._looks = looks
+        self._keep_inside = keep_inside
         self._bot = bot
 
     async def post(self, post: Post, make: Callable[[], Awaitable[Content]]) -> Spot:
@@ -110,6 +114,8 @@ class Poster:
         make: Callable[[], Awaitable[Content]],
         extra: Mapping[str, Any],
     ) -> Answer:
+        await self._keep_inside(channel)
+
         async def compose() -> Arguments:
             return {**arguments(channel, await make()), **extra}
 

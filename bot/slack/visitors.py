@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.diagnostics import Finding
 from bot.identities import Identities, Stranger
 from bot.slack.asks import Ask
+from bot.slack.courses import SHARED
 from bot.slack.web import Limited, Said, Unanswered, Unsent, Web
 from config.actors import Actor, Identity
 
@@ -115,7 +117,13 @@ class Visitors:
 
     def forget(self, user: str) -> None:
         """Slack says that this account changed."""
-        name = (USER, user)
+        self._forget((USER, user))
+
+    def forget_channel(self, channel: str) -> None:
+        """Slack says that this channel changed: it may be shared now."""
+        self._forget((CHANNEL, channel))
+
+    def _forget(self, name: Name) -> None:
         self._known.pop(name, None)
         self._under_way.pop(name, None)  # it may have been asked before the change
 
@@ -125,7 +133,46 @@ class Visitors:
             told = await self._ask(channel)
         except TurnedAway:
             return False
-        return bool((told.get("channel") or {}).get("is_ext_shared"))
+        return _seen_outside(told)
+
+    async def keep_inside(self, channel: str) -> None:
+        """Let nothing of ours stand where another company reads it. Raises Said, Limited, Unsent,
+        Unanswered; what Slack does not say is not assumed.
+        """
+        if not channel.startswith(("C", "G")):
+            return
+        name = (CHANNEL, channel)
+        known = self._known.get(name)
+        if known is None or self._age(name) >= FRESH:
+            try:
+                known = _Known(at=_now(), told=await asyncio.shield(self._begin(name)))
+            except Said as problem:
+                if problem.error != "missing_scope":
+                    raise
+                why = f"{channel}: without groups:read Slack does not say whether it is shared"
+                raise Said(SHARED, why) from problem
+            except (Limited, Unsent, Unanswered):
+                if known is None or self._age(name) >= STALE:
+                    raise
+        if _seen_outside(known.told):
+            raise Said(SHARED, f"{channel} is shared with another workspace")
+
+    def findings(self) -> tuple[Finding, ...]:
+        """For `doctor`: channels in which the bot was meant to post, and others read."""
+        shared = [
+            channel
+            for method, channel in self._expected
+            if method == CHANNEL and self._outside((method, channel))
+        ]
+        text = (
+            "is shared with another workspace: no card and no page's text is posted there, and no"
+            " command taken; name a channel of our own"
+        )
+        return tuple(Finding(False, f"Slack: channel {channel} {text}") for channel in shared)
+
+    def _outside(self, name: Name) -> bool:
+        known = self._known.get(name)
+        return known is not None and _seen_outside(known.told)
 
     async def _ask(self, name: Name) -> Mapping[str, Any]:
         known = self._known.get(name)
@@ -169,6 +216,12 @@ class Visitors:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _seen_outside(told: Mapping[str, Any]) -> bool:
+    """Whether another workspace reads the channel, or was asked to."""
+    channel = told.get("channel") or {}
+    return bool(channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"))
 
 
 def _unfit(account: Mapping[str, Any], team: str) -> str:

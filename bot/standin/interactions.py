@@ -30,6 +30,7 @@ TROUBLE = "We had some trouble connecting. Try again?"
 KEPT_DELIVERIES = 20_000
 EVENTS = frozenset(
     "app_mention app_home_opened message.im user_change team_join subteam_updated"
+    " channel_shared channel_unshared"
     " subteam_members_changed app_rate_limited".split()
 )
 """What the app subscribes to; channel messages are left out as the app's manifest does."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.standin.interactions import Interactions
 from bot.standin.reading import Wanted, insist
-from bot.standin.records import Conversation, Payload, User
+from bot.standin.records import BOT_USER, Conversation, Payload, User
 from bot.standin.vocabulary import PATIENCE, Command, Message, View, expect, top_view, user_named
 
 
@@ -43,7 +43,13 @@ class Channel:
 
     def share(self) -> None:
         """Share it with another workspace (Slack Connect)."""
-        self._change(replace(self.stored, is_ext_shared=True))
+        self._change(replace(self.stored, is_ext_shared=True, is_pending_ext_shared=False))
+        event: Payload = {"type": "channel_shared", "channel": self.id}
+        self.place.event(self.place.world.users[BOT_USER], event)
+
+    def offer_to_share(self) -> None:
+        """Invite another workspace, which has not accepted yet."""
+        self._change(replace(self.stored, is_pending_ext_shared=True))
 
     def _change(self, changed: Conversation) -> None:
         with self.place.world.changing():

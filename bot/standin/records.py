@@ -102,6 +102,7 @@ class Conversation:
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
+    is_pending_ext_shared: bool = False
     is_im: bool = False
 
     def as_payload(self) -> Payload:
@@ -115,6 +116,7 @@ class Conversation:
             "is_private": self.is_private or self.is_im,
             "is_archived": self.is_archived,
             "is_ext_shared": self.is_ext_shared,
+            "is_pending_ext_shared": self.is_pending_ext_shared,
             "is_shared": self.is_ext_shared,
             "is_member": BOT_USER in self.members,
             "context_team_id": HOME_TEAM,
