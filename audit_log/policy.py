@@ -99,9 +99,10 @@ def _node_obstacle(scope: Scope, target: Target) -> str | None:
 
 
 def _size_obstacle(scope: Scope, target: Target) -> str | None:
-    if scope.max_nodes is None or len(target.nodes) <= scope.max_nodes:
+    count = max(len(target.nodes), target.in_request)
+    if scope.max_nodes is None or count <= scope.max_nodes:
         return None
-    return f"allows at most {scope.max_nodes} nodes in one request, these are {len(target.nodes)}"
+    return f"allows at most {scope.max_nodes} nodes in one request, these are {count}"
 
 
 def _owner_obstacle(scope: Scope, target: Target, os_user: str | None) -> str | None:

@@ -82,8 +82,8 @@ class Answers:
         return run
 
     def nodes(self, run: Run) -> tuple[NodeName, ...]:
-        """Nodes of a run."""
-        return run_nodes(run)
+        """Nodes that a run was asked for."""
+        return self._cards.nodes(run)
 
     def card(self, run: RunId) -> Card | None:
         """The card of a run as it is now, with the names of its people."""

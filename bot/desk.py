@@ -6,34 +6,30 @@ outside. What changes something is committed when `submit` returns; what only as
 """
 
 import contextlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from actions.contract import ValueType
 from audit_log.errors import StoreError
 from audit_log.gate import Gate, Question
 from audit_log.refusal_limit import MOST
 from bot.answers import Answers
 from bot.commands import VERBS, Verb
 from bot.inventory import Inventory
+from bot.parameters import parameters
 from bot.phrases import Command, Misread
 from bot.replies import Reply, ReplyKind, done, misread, refused
 from config.actors import Actor, Door
-from config.ids import ClusterName, PlanHash, RunId
+from config.ids import PlanHash, RunId
 from config.json_values import Json
 from config.node_names import NodeNameError, NodeSet
 from config.permissions import Denied, Permission, Target
 from runbooks.machine import IllegalTransition, Move
-from runbooks.model import Parameter, Runbook
 from runbooks.parts import Parts
 from runbooks.rails import PlanGate
 from runbooks.requests import CannotDo, Requests, RunRequest
 from runbooks.run import Run
-from runbooks.values import ParameterError, settle
+from runbooks.values import ParameterError
 
-_NAMED = re.compile(r"[a-z][a-z0-9_]*=", re.ASCII)
-"""A parameter by name; anything else with `=` in it is read as nodes, and refused as such."""
 _TOO_MANY = (
     f"too many: more than {MOST} of your requests were refused in a minute; more are counted in one "
     "record, not written down one by one: see what is wrong before you say it again"
@@ -154,7 +150,7 @@ class Desk:
             raise Misread(f"--version is a whole number, not {version!r}")
         definition = self._requests.definition(name, int(version) if version else None)
         runbook = definition.runbook
-        cluster, nodes, parameters = self._parameters(runbook, words, options.get("cluster"))
+        cluster, nodes, given = parameters(self._inventory, runbook, words, options.get("cluster"))
         looks = request.command.verb is Verb.PLAN
         needed = Permission.NODE_READ if looks else runbook.permission
         self._need(request, needed, self._inventory.target(cluster, nodes))
@@ -162,7 +158,7 @@ class Desk:
             runbook=name,
             version=runbook.version,
             cluster=cluster,
-            parameters=parameters,
+            parameters=given,
             actor=request.actor,
             door=request.door,
             reason=options.get("reason", ""),
@@ -178,33 +174,6 @@ class Desk:
         line = f"{run} {word}: {runbook.title}, {nodes}{count} on {cluster}"
         data: dict[str, Json] = {"run": run, "runbook": name, "nodes": list(nodes), "new": fresh}
         return Reply(kind=ReplyKind.STARTED, lines=(line,), data=data, run=run)
-
-    def _parameters(
-        self, runbook: Runbook, words: tuple[str, ...], cluster: str | None
-    ) -> tuple[ClusterName, NodeSet, dict[str, Json]]:
-        """Nodes from the plain words, the others as NAME=VALUE."""
-        plain = [word for word in words if not _NAMED.match(word)]
-        named = dict(word.split("=", 1) for word in words if _NAMED.match(word))
-        target = _node_parameter(runbook)
-        values: dict[str, Json] = {}
-        where, nodes = self._inventory.cluster(cluster) if not plain else None, NodeSet()
-        if target is not None:
-            if not plain and target.name in named:
-                plain = [named.pop(target.name)]
-            where, nodes = self._inventory.resolve(",".join(plain), cluster)
-            if target.type is ValueType.NODE and len(nodes) != 1:
-                raise CannotDo(
-                    f"{runbook.name} works on one node, {nodes} are {len(nodes)}: run it for each"
-                )
-            single = target.type is ValueType.NODE
-            values[target.name] = nodes.names[0] if single else list(nodes)
-        elif plain:
-            raise CannotDo(f"{runbook.name} takes no nodes; write its parameters as NAME=VALUE")
-        for name, text in named.items():
-            values[name] = _value(runbook, name, text)
-        if where is None:
-            where = self._inventory.cluster(cluster)
-        return where, nodes, dict(settle(runbook, values))
 
     def _stop(self, request: Request, how: Move, word: str) -> Reply:
         run = self._known(request)
@@ -361,30 +330,6 @@ def _denied(decision: Denied, more: tuple[str, ...]) -> Reply:
             "enough": list(decision.enough),
         },
     )
-
-
-def _node_parameter(runbook: Runbook) -> Parameter | None:
-    for parameter in runbook.parameters:
-        if parameter.type in {ValueType.NODE, ValueType.NODES}:
-            return parameter
-    return None
-
-
-def _value(runbook: Runbook, name: str, text: str) -> Json:
-    """A parameter from text, by its declared type. Raises CannotDo."""
-    parameter = runbook.parameter(name)
-    if parameter is None:
-        known = ", ".join(entry.name for entry in runbook.parameters)
-        raise CannotDo(f"{runbook.name} has no parameter {name!r}; it has {known}")
-    if parameter.type is ValueType.NUMBER:
-        if not text.lstrip("-").isdecimal():
-            raise CannotDo(f"{name} is a whole number, not {text!r}")
-        return int(text)
-    if parameter.type is ValueType.TRUTH:
-        if text not in {"true", "false"}:
-            raise CannotDo(f"{name} is true or false, not {text!r}")
-        return text == "true"
-    return text
 
 
 def _missing(run: Run) -> int:

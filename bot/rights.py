@@ -1,11 +1,12 @@
 """The permission check right before a step acts: the roles of the request, minus what was revoked."""
 
+from dataclasses import replace
+
 from audit_log.gate import Gate, Question
 from bot.identities import Identities
 from bot.inventory import Inventory
 from config.actors import ENGINE, Actor, ActorKind, Door
-from config.ids import ClusterName
-from config.node_names import NodeName, NodeSet
+from config.node_names import NodeSet
 from config.permissions import Allowed, Decision, Permission
 from runbooks.run import Run
 
@@ -19,17 +20,15 @@ class StepRights:
         self._identities = identities
         self._inventory = inventory
 
-    def step(
-        self, run: Run, permission: Permission, cluster: ClusterName, node: NodeName | None
-    ) -> Decision:
+    def step(self, run: Run, permission: Permission, nodes: NodeSet, in_request: int) -> Decision:
         """Whether the run's requester may still do this."""
         if run.requested_by == ENGINE.id:
             return Allowed(role="engine", because="the bot's own duty")
-        nodes = NodeSet((node,)) if node is not None else NodeSet()
+        target = self._inventory.target(run.cluster, nodes)
         question = Question(
             actor=self._requester(run),
             permission=permission,
-            target=self._inventory.target(cluster, nodes),
+            target=replace(target, in_request=in_request),
             door=Door(run.door),
             run=run.id,
         )

@@ -55,6 +55,8 @@ class Target:
     """Partitions of each node, as the inventory knows them."""
     job_owners: frozenset[str] = frozenset()
     """OS user names that own the jobs concerned (for `own_jobs`)."""
+    in_request: int = 0
+    """Nodes of the whole request, where the question is about some of them (for `max_nodes`)."""
     blind: str = ""
     """Why `job_owners` cannot be believed; empty when they can."""
 

@@ -23,7 +23,8 @@ class GrantEntry(Section):
     """Only where every job concerned belongs to the person, and nowhere while the cluster shows a job list
     that cannot be believed. Default: false."""
     max_nodes: Count | None = None
-    """At most so many nodes in one request. Default: no limit."""
+    """At most so many nodes in one request, with those that its runbook finds by itself. Default: no
+    limit."""
 
     def grant(self) -> Grant:
         """The same in the words of decisions."""

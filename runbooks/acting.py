@@ -33,6 +33,7 @@ from runbooks.machine import Move
 from runbooks.next_step import Frame, Place
 from runbooks.parts import Parts
 from runbooks.plan import deviation
+from runbooks.reach import Reach
 from runbooks.run import StepRecord
 
 log = logging.getLogger(__name__)
@@ -54,11 +55,12 @@ class Acting:
         self._parts = parts
         self._frames = frames
         self._journal = journal
+        self._reach = Reach(parts, frames)
 
     def act(self, frame: Frame, place: Place) -> Later | None:
         """Do this step unless the world, the rights or the stop button say no."""
         action = self._parts.registry[str(place.step.do)]
-        denied = self._frames.denied(frame, action.spec.permission, place.node)
+        denied = self._reach.step(frame, place)
         if denied:
             self._journal.refuse(frame.run.id, place, denied, FailureKind.REFUSED.value)
             return None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from config.ids import ActorId, RunId
 from config.json_values import JsonMap
+from config.node_names import NodeName
 from runbooks.explain import Card, card
 from runbooks.frames import Frames
 from runbooks.parts import Parts
@@ -29,6 +30,10 @@ class Cards:
     def run(self, run: RunId) -> Run | None:
         """The run as committed."""
         return self._frames.run(run)
+
+    def nodes(self, run: Run) -> tuple[NodeName, ...]:
+        """Nodes that a run was asked for."""
+        return self._frames.nodes(run)
 
     def runs(self, condition: str) -> list[Run]:
         """Runs that fulfil an SQL condition of ours, oldest first; children are shown by callers."""

@@ -42,15 +42,17 @@ from runbooks.next_step import (
     TakeOver,
     Undone,
     UndoStep,
+    given_up,
     next_step,
     past_return,
 )
 from runbooks.parts import Parts
 from runbooks.places import keys_at
-from runbooks.planner import atoms, diagnosis_of
+from runbooks.planner import atoms, diagnosis_of, items
 from runbooks.rails import correlated, needed
+from runbooks.reach import Reach
 from runbooks.reading import Reading
-from runbooks.run import StepState
+from runbooks.run import Run, StepState
 from runbooks.wording import effects
 
 POLL = timedelta(seconds=5)
@@ -75,6 +77,7 @@ class Engine:
         self._frames = Frames(parts)
         self._journal = Journal(parts)
         self._acting = Acting(parts, self._frames, self._journal)
+        self._reach = Reach(parts, self._frames)
         self._reading = Reading(parts, self._frames, self._journal)
         self._parked = False
         self._moves: dict[type, Callable[..., Later | None]] = {
@@ -176,8 +179,13 @@ class Engine:
             why = f"the cluster changed {run.voids} times while this was planned: {run.why}"
             self._journal.move(run.id, Move.ESCALATE, why)
             return None
+        ahead = tuple(items(frame))
+        denied = self._reach.plan(frame, ahead)
+        if denied:
+            self._deny(frame, denied)
+            return None
         try:
-            plan = self._frames.fresh_plan(frame)
+            plan = self._frames.fresh_plan(frame, ahead)
         except Unreadable as problem:
             return self._no_answer(frame, f"the plan waits for an answer: {problem}")
         except Refusal as problem:
@@ -188,6 +196,15 @@ class Engine:
         who = needed(plan, self._autonomy(frame, cause), limits, bool(move.at))
         self._journal.plan(run.id, plan, move.at, who)
         return None
+
+    def _deny(self, frame: Frame, why: str) -> None:
+        """The requester may not take all that the plan takes: a failure like others."""
+        if frame.run.acted:
+            self._give_up(frame, given_up(frame, why))
+            return
+        how = frame.runbook.on_failure
+        nothing = OnFailure.STOP if how is OnFailure.UNDO else how  # there is nothing to take back
+        self._give_up(frame, GiveUp(how=nothing, why=f"{why}; nothing was done"))
 
     def _autonomy(self, frame: Frame, cause: str) -> Autonomy:
         """Policy, narrowed to `propose` when several nodes dropped together (promise 6).
@@ -243,7 +260,7 @@ class Engine:
         if not run.acted:
             self._journal.move(run.id, Move.EXPIRE, f"{why}; nothing was done")
         elif how is OnFailure.STOP:
-            self._journal.move(run.id, Move.EXPIRE, f"{why}; what was done before stays")
+            self._end(run, Move.EXPIRE, f"{why}; what was done before stays")
         elif how is OnFailure.UNDO and not past_return(frame):
             self._journal.move(run.id, Move.UNDO, why)
         else:
@@ -323,7 +340,13 @@ class Engine:
         nothing = told[-1] if told else "nothing needed to be done"
         why = move.why or (f"did {', '.join(did)}" if did else nothing)
         self._wake(frame)
-        self._journal.move(run.id, Move.FINISH, why)
+        self._end(run, Move.FINISH, why)
+
+    def _end(self, run: Run, move: Move, why: str) -> None:
+        """Make it final; what it changed is anchored first, as far as an anchor can be reached."""
+        if run.acted and run.parent is None:
+            self._parts.before_end()
+        self._journal.move(run.id, move, why)
 
     def _wake(self, frame: Frame) -> None:
         """A waiting run that has nothing left to wait for goes through `running`."""
@@ -336,7 +359,10 @@ class Engine:
             OnFailure.ESCALATE: Move.ESCALATE,
             OnFailure.UNDO: Move.UNDO,
         }
-        self._journal.move(frame.run.id, moves[move.how], move.why)
+        if move.how is OnFailure.STOP:
+            self._end(frame.run, moves[move.how], move.why)
+        else:
+            self._journal.move(frame.run.id, moves[move.how], move.why)
 
     def _undone(self, frame: Frame, _move: Undone) -> None:
         run = frame.run
@@ -345,7 +371,7 @@ class Engine:
             why = f"{unknown[0]}: nobody knows whether it happened; the rest is taken back"
             self._journal.move(run.id, Move.ESCALATE, why)
             return
-        self._journal.move(run.id, Move.UNDONE, "everything it did was taken back")
+        self._end(run, Move.UNDONE, "everything it did was taken back")
 
     def _stop(self, frame: Frame, move: Stop) -> Later | None:
         run = frame.run
@@ -360,11 +386,11 @@ class Engine:
             self._journal.hand_over(run.id, why)
         elif frame.runbook.on_failure is OnFailure.UNDO and past_return(frame):
             why = f"{why}; past the point of no return: nothing was taken back"
-            self._journal.move(run.id, Move.ABORT, why)
+            self._end(run, Move.ABORT, why)
         elif frame.runbook.on_failure is OnFailure.UNDO:
             self._journal.move(run.id, Move.UNDO, why)
         else:
-            self._journal.move(run.id, Move.ABORT, why)
+            self._end(run, Move.ABORT, why)
         return None
 
     def _need_person(self, frame: Frame, move: NeedPerson) -> Later | None:

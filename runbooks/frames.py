@@ -10,11 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from actions.cluster import Overview
-from actions.contract import Call, Mark
+from actions.contract import ActionSpec, Call, Mark
 from config.ids import ClusterName, PlanHash, RunId, StepId
 from config.json_values import JsonMap
 from config.node_names import NodeName
-from config.permissions import Denied, Permission
 from runbooks.definition import Definition
 from runbooks.machine import RunState
 from runbooks.model import Runbook
@@ -24,9 +23,10 @@ from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.places import Frame, Known, Place, keys_at
 from runbooks.plan import Plan, PlannedStep
-from runbooks.planner import Item, diagnosis_of, items, make_plan, with_defaults
-from runbooks.run import Run, StepRecord, StepState, run_nodes
+from runbooks.planner import Item, diagnosis_of, make_plan, with_defaults
+from runbooks.run import Run, StepRecord, StepState
 from runbooks.run_rows import find
+from runbooks.values import nodes_in
 
 EMPTY_PLAN = Plan(steps=(), locks=(), pinned={})
 LOOKED_AT_SINGLY = 8
@@ -113,7 +113,6 @@ class Frames:
         return frozenset(lock for text in artefacts for lock in self._plan(text).locks)
 
     def _line(self, run: Run) -> Iterator[Run]:
-        """The run, its caller, and so on up."""
         yield run
         while run.parent is not None:
             above = self.run(run.parent)
@@ -122,9 +121,13 @@ class Frames:
             run = above
             yield run
 
+    def line(self, run: Run) -> tuple[Run, ...]:
+        """The run, its caller, and so on up."""
+        return tuple(self._line(run))
+
     def root(self, run: Run) -> Run:
         """The run that was asked for: it holds the locks."""
-        return tuple(self._line(run))[-1]
+        return self.line(run)[-1]
 
     def _read_covered(self, plans: tuple[tuple[str, str], ...]) -> frozenset[str]:
         """Keys that these plans cover with known arguments; each with the path to the run in it."""
@@ -162,6 +165,10 @@ class Frames:
     def plan(self, run: Run) -> Plan:
         """The run's present plan; an empty one where it has none."""
         return self._plan(run.plan.artefact) if run.plan is not None else EMPTY_PLAN
+
+    def plan_at(self, artefact: str) -> Plan:
+        """The plan that is kept there."""
+        return self._plan(artefact)
 
     def _read_plan(self, artefact: str) -> Plan:
         return Plan.from_json(json.loads(self._parts.artefacts.get(artefact)))
@@ -205,12 +212,11 @@ class Frames:
             seen=seen,
         )
 
-    def fresh_plan(self, frame: Frame) -> Plan:
-        """The plan of all that is ahead of this run, with a look at every target.
+    def fresh_plan(self, frame: Frame, ahead: Sequence[Item]) -> Plan:
+        """The plan of what is ahead of this run, with a look at every target.
 
         Raises Unreadable, Refusal.
         """
-        ahead = tuple(items(frame))
         calls = self._planning_calls(frame, ahead)
         return make_plan(frame, ahead, self._parts.registry, calls, self._pinned(frame))
 
@@ -255,14 +261,14 @@ class Frames:
                 return True
         return False
 
-    def denied(self, frame: Frame, permission: Permission, node: NodeName | None) -> str:
-        """Why the requester may not do this now; the empty string when it may."""
-        verdict = self._parts.rights.step(self.root(frame.run), permission, frame.run.cluster, node)
-        return verdict.because if isinstance(verdict, Denied) else ""
-
     def nodes(self, run: Run) -> tuple[NodeName, ...]:
-        """Nodes that the run was asked for."""
-        return run_nodes(run)
+        """Nodes that the run was asked for, whatever its parameters are called."""
+        types = {parameter.name: parameter.type for parameter in self.runbook(run).parameters}
+        return nodes_in(types, run.parameters)
+
+    def spec(self, action: str) -> ActionSpec | None:
+        """The contract of a step's action, written `name@version`; None for what this release lacks."""
+        return self._parts.specs.get(action.partition("@")[0])
 
     def _pinned(self, frame: Frame) -> JsonMap:
         """Digests that the plan's hash covers."""

@@ -37,6 +37,7 @@ __all__ = [
     "UndoStep",
     "Undone",
     "began_last",
+    "given_up",
     "left_behind",
     "next_step",
     "past_return",
@@ -214,10 +215,15 @@ def _given_up(frame: Frame, step: Step, failed: tuple[StepRecord, ...]) -> Next:
     first = failed[0]
     where = f" on {first.node}" if first.node else ""
     more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return given_up(frame, f"{step.id}{where}{more}: {first.why}")
+
+
+def given_up(frame: Frame, why: str) -> GiveUp:
+    """The run cannot go on, as its runbook says."""
     how = frame.runbook.on_failure
     if how is OnFailure.UNDO and past_return(frame):
         how = OnFailure.ESCALATE
-    return GiveUp(how=how, why=f"{step.id}{where}{more}: {first.why}")
+    return GiveUp(how=how, why=why)
 
 
 def past_return(frame: Frame) -> bool:

@@ -1,6 +1,6 @@
 """What the engine is made of, handed to it once by `bot.wiring`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from audit_log.artefacts import ArtefactStore
 from audit_log.ledger import Ledger
 from config.clock import Clock
 from config.ids import ClusterName
-from config.node_names import NodeName
+from config.node_names import NodeSet
 from config.permissions import Decision, Permission
 from runbooks.definition import Definition
 from runbooks.halt import HaltFile
@@ -20,10 +20,10 @@ from runbooks.run import Run
 class Rights(Protocol):
     """Whether a run's requester may still do a step: its roles then, minus what was revoked since."""
 
-    def step(
-        self, run: Run, permission: Permission, cluster: ClusterName, node: NodeName | None
-    ) -> Decision:
-        """The verdict; a denial is recorded by whoever implements this."""
+    def step(self, run: Run, permission: Permission, nodes: NodeSet, in_request: int) -> Decision:
+        """The verdict on these nodes of the run's cluster; a denial is recorded by whoever implements
+        this. `in_request`: nodes that the whole run takes with this permission.
+        """
         ...
 
 
@@ -37,6 +37,10 @@ class RunbookLibrary(Protocol):
     def names(self) -> tuple[str, ...]:
         """Names of all runbooks."""
         ...
+
+
+def nothing() -> None:
+    """Where there is no anchor, a run just ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +58,6 @@ class Parts:
     rights: Rights
     halt: HaltFile
     clock: Clock
+    before_end: Callable[[], None] = nothing
+    """Called before a run that changed anything becomes final: anchors the ledger. Never raises, and
+    takes a moment at most."""

@@ -26,7 +26,7 @@ from runbooks.next_step import (
 )
 from runbooks.parts import Parts
 from runbooks.plan import Plan
-from runbooks.planner import diagnosis_of
+from runbooks.planner import diagnosis_of, items
 from runbooks.rails import Needed, PlanGate, needed
 from runbooks.run import Run, StepRecord, StepState
 
@@ -116,7 +116,7 @@ class Preview:
 
     def _planned(self, frame: Frame) -> Previewed:
         try:
-            plan = self._frames.fresh_plan(frame)
+            plan = self._frames.fresh_plan(frame, tuple(items(frame)))
         except (Unreadable, Refusal) as problem:
             return self._end(frame, f"no plan can be made: {problem}")
         told = diagnosis_of(frame)

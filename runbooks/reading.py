@@ -13,6 +13,7 @@ from runbooks.journal import Journal
 from runbooks.later import Later
 from runbooks.next_step import Frame, Place
 from runbooks.parts import Parts
+from runbooks.reach import Reach
 
 
 class Reading:
@@ -23,6 +24,7 @@ class Reading:
         self._parts = parts
         self._frames = frames
         self._journal = journal
+        self._reach = Reach(parts, frames)
 
     def read(self, frame: Frame, place: Place) -> Later | None:
         """Look, or let the built-in decide."""
@@ -35,7 +37,7 @@ class Reading:
             name = f"{TELL.name}@{TELL.version}"
             self._journal.read(frame.run.id, place, name, {"say": say}, say)
             return None
-        denied = self._frames.denied(frame, spec.permission, place.node)
+        denied = self._reach.step(frame, place)
         if denied:
             self._journal.refuse(frame.run.id, place, denied, FailureKind.REFUSED.value)
             return None

@@ -10,7 +10,7 @@ from typing import assert_never
 from actions.contract import Field, ValueType
 from config.durations import parse_duration
 from config.json_values import Json, JsonMap
-from config.node_names import NodeNameError, node_name
+from config.node_names import NodeName, NodeNameError, node_name
 from runbooks.model import Parameter, Runbook
 
 LONGEST_TEXT = 4096
@@ -86,6 +86,18 @@ def _settled(parameter: Parameter, given: JsonMap) -> tuple[Json, str]:
             f"is missing; write {parameter.name}=…" if parameter.required else ""
         )
     return value, misfit(parameter.type, value)
+
+
+def nodes_in(types: Mapping[str, ValueType], values: JsonMap) -> tuple[NodeName, ...]:
+    """Every node that fitting values name, each once, whatever the parameter is called."""
+    found: list[NodeName] = []
+    for name, type_ in types.items():
+        value = values.get(name)
+        if type_ is ValueType.NODE and isinstance(value, str):
+            found.append(NodeName(value))
+        elif type_ is ValueType.NODES and isinstance(value, list | tuple):
+            found.extend(NodeName(str(entry)) for entry in value)
+    return tuple(dict.fromkeys(found))
 
 
 def kind(value: Json) -> str:

@@ -18,6 +18,7 @@ from actions.slurm.tools import SlurmSettings
 from config.ids import ClusterName
 from config.system_clock import SystemClock
 from runbooks.frames import Frames
+from runbooks.planner import items
 from tests.bench.ground import open_engine
 from tests.bench.rows import Number, quantile
 
@@ -179,7 +180,7 @@ def _plan(folder: Path, nodes: int) -> Number:
         frame = frames.frame(run)
         assert frame is not None
         begun = time.monotonic()
-        plan = frames.fresh_plan(frame)
+        plan = frames.fresh_plan(frame, tuple(items(frame)))
         took = time.monotonic() - begun
         assert len(plan.steps) == nodes
     return Number(

@@ -13,7 +13,7 @@ from audit_log.records import Event, EventKind
 from config.actors import Actor, ActorKind, Door
 from config.ids import ActorId, ClusterName, RunId, StepId
 from config.json_values import Json
-from config.node_names import NodeName
+from config.node_names import NodeName, NodeSet
 from config.permissions import Allowed, Decision, Permission
 from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
@@ -40,9 +40,7 @@ SECRETS = tuple(f"xoxb-{number:04d}-aVeryLongSecretToken" for number in range(10
 class Everybody:
     """Rights that allow all: the gate has a cost of its own, which is in the times at the doors."""
 
-    def step(
-        self, run: Run, permission: Permission, cluster: ClusterName, node: NodeName | None
-    ) -> Decision:
+    def step(self, run: Run, permission: Permission, nodes: NodeSet, in_request: int) -> Decision:
         return Allowed(role="admin", because="measured")
 
 

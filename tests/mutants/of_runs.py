@@ -77,7 +77,7 @@ MUTANTS = (
     Mutant(
         promise="the right is asked for again when the step is about to act",
         file="runbooks/acting.py",
-        old="        denied = self._frames.denied(frame, action.spec.permission, place.node)",
+        old="        denied = self._reach.step(frame, place)",
         new='        denied = ""',
         test=_STEPS,
     ),

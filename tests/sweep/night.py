@@ -17,7 +17,7 @@ from audit_log.ledger import Ledger
 from config.actors import Actor, ActorKind, Door
 from config.clock import EPOCH, Instant, from_microseconds
 from config.ids import ActorId, ClusterName, RunId
-from config.node_names import NodeName
+from config.node_names import NodeName, NodeSet
 from config.permissions import Allowed, Decision, Permission
 from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
@@ -90,9 +90,7 @@ class OneByOne(Worker):
 class Everybody:
     """Rights that allow all: permissions have tests of their own."""
 
-    def step(
-        self, run: Run, permission: Permission, cluster: ClusterName, node: NodeName | None
-    ) -> Decision:
+    def step(self, run: Run, permission: Permission, nodes: NodeSet, in_request: int) -> Decision:
         return Allowed(role="oncall", because="the sweep asks")
 
 

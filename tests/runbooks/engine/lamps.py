@@ -5,7 +5,7 @@ answers and late effects can be set up exactly. The engine under test is the rea
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
@@ -32,7 +32,7 @@ from audit_log.records import EventKind
 from config.actors import Actor, ActorKind, Door
 from config.clock import Instant
 from config.ids import ActorId, ClusterName, RunId
-from config.node_names import NodeName
+from config.node_names import NodeName, NodeSet
 from config.permissions import Allowed, Decision, Denied, Permission
 from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
@@ -87,6 +87,8 @@ class Lamps:
     answers: list[str] = field(default_factory=list)
     """For the next writes, in order: `lost` (applied, no answer), `dropped` (not applied, no answer),
     `retry`, `refuse`; nothing: all goes well."""
+    near: list[str] = field(default_factory=list)
+    """What `lamp.near` finds."""
     dark: bool = False
     """Looks get no answer."""
     gone: set[str] = field(default_factory=set)
@@ -122,6 +124,24 @@ class LampRead:
         if self.world.dark:
             raise Unreadable("the lamp does not answer")
         return Done(output={"owner": self.world.owner.get(str(call.node), "")})
+
+
+class LampNear:
+    """`lamp.near`: the lamps beside one."""
+
+    spec = replace(
+        _spec("lamp.near", looks_only=True),
+        output={"nodes": Field(type=ValueType.NODES, help="")},
+    )
+
+    def __init__(self, world: Lamps) -> None:
+        self.world = world
+
+    def look(self, call: Call) -> Observation:
+        raise AssertionError("a step that only looks is never looked at before")
+
+    def do(self, call: Call) -> Outcome:
+        return Done(output={"nodes": list(self.world.near)})
 
 
 class LampLit:
@@ -185,6 +205,19 @@ class LampOn:
         return Unknown(why="no answer in time") if answer else Done(mark_text=f"nw {call.run}")
 
 
+class LampSwap(LampOn):
+    """`lamp.swap`: switches one on in the place of others."""
+
+    spec = replace(
+        LampOn.spec,
+        name="lamp.swap",
+        parameters={
+            "node": Field(type=ValueType.NODE, help=""),
+            "others": Field(type=ValueType.NODES, help=""),
+        },
+    )
+
+
 class LampOff:
     """`lamp.off`: gives back what we lit."""
 
@@ -222,9 +255,7 @@ class Everybody:
     def __init__(self) -> None:
         self.revoked: set[Permission] = set()
 
-    def step(
-        self, run: Run, permission: Permission, cluster: ClusterName, node: NodeName | None
-    ) -> Decision:
+    def step(self, run: Run, permission: Permission, nodes: NodeSet, in_request: int) -> Decision:
         if permission in self.revoked:
             return Denied(missing=permission, because=f"{permission} was taken away")
         return Allowed(role="oncall", because="test")
@@ -279,6 +310,8 @@ class Bench:
             action.spec.name: action
             for action in (
                 LampRead(self.world),
+                LampNear(self.world),
+                LampSwap(self.world),
                 LampLit(self.world),
                 LampOn(self.world),
                 LampOff(self.world),
