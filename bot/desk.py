@@ -19,7 +19,7 @@ from bot.parameters import parameters
 from bot.phrases import Command, Misread
 from bot.replies import Reply, ReplyKind, done, misread, refused
 from config.actors import Actor, Door
-from config.ids import PlanHash, RunId
+from config.ids import ClusterName, PlanHash, RunId
 from config.json_values import Json
 from config.node_names import NodeNameError, NodeSet
 from config.permissions import Denied, Permission, Target
@@ -47,6 +47,8 @@ class Request:
     """The same key is the same request: it is done once (a trigger id, a command's own id)."""
     place: str = ""
     """Where at the door it was said: the Slack channel, for the card."""
+    at_card: bool = False
+    """It was said at the card of a run: a button, or words in its thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class Desk:
         self._inventory = inventory
         self._answers = answers
         self._changed = changed
+        self.elsewhere: Callable[[Request, ClusterName | None], str] = lambda _request, _cluster: ""
+        """Set by the Slack door: where this is to be said instead, empty where it may be said here."""
         self._verbs: Mapping[Verb, Callable[[Request], Reply]] = {
             Verb.RUN: self._run,
             Verb.PLAN: self._run,
@@ -314,6 +318,9 @@ class Desk:
         )
         if isinstance(decision, Denied):
             raise _Refused(reply=_denied(decision, self._too_many(request)))
+        elsewhere = self.elsewhere(request, target.cluster)
+        if elsewhere:
+            raise CannotDo(elsewhere)
 
     def _too_many(self, request: Request) -> tuple[str, ...]:
         """What is said to somebody whose refusals are only counted by now."""

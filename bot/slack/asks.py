@@ -32,6 +32,8 @@ class Ask:
     shared: bool = False
     """The channel is shared with another workspace, as far as the payload says."""
     clicked: bool = False
+    at_card: bool = False
+    """On the card of a run, or in its thread."""
 
     @property
     def direct(self) -> bool:
@@ -63,6 +65,7 @@ def from_click(body: Payload, text: str) -> Ask:
         key=str(body.get("trigger_id", "")),
         response_url=str(body.get("response_url") or ""),
         clicked=True,
+        at_card=True,
     )
 
 
@@ -77,6 +80,7 @@ def from_form(body: Payload, channel: str, text: str) -> Ask:
         text=text,
         key=f"view {view.get('id', '')} {view.get('hash', '')}",
         clicked=True,
+        at_card=True,
     )
 
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from audit_log.errors import StoreError
 from bot.answers import Answers
-from bot.commands import Verb
 from bot.desk import Desk, Request
 from bot.identities import UNKNOWN, Stranger
 from bot.phrases import Command, Misread, from_slack, parse
@@ -20,6 +19,7 @@ from bot.replies import Reply, ReplyKind, misread, refused
 from bot.slack import blocks
 from bot.slack.asks import Ask
 from bot.slack.blocks import Content
+from bot.slack.places import STOPS
 from bot.slack.visitors import TurnedAway, Visitors
 from config.actors import Actor, Door
 from config.ids import RunId
@@ -33,8 +33,6 @@ READERS = 8
 REPEAT = 10.0
 """Seconds within which the same words of the same person are asked about, not carried out."""
 MOST_REMEMBERED = 5000
-STOPS = frozenset({Verb.HALT, Verb.ABORT, Verb.PAUSE})
-"""What changes something and may be said where nobody else sees it: it only holds back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +115,12 @@ class Clerk:
 
     async def _submit(self, ask: Ask, actor: Actor, command: Command) -> Answer:
         request = Request(
-            actor=actor, door=Door.SLACK, command=command, key=ask.key, place=ask.channel
+            actor=actor,
+            door=Door.SLACK,
+            command=command,
+            key=ask.key,
+            place=ask.channel,
+            at_card=ask.at_card,
         )
         threads = self._acting if command.changes else self._reading
         loop = asyncio.get_running_loop()

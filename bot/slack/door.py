@@ -28,12 +28,14 @@ from bot.slack.memberships import Memberships
 from bot.slack.mention import SlackMentions
 from bot.slack.outbox import Outbox
 from bot.slack.pages import Pages
+from bot.slack.places import Places
 from bot.slack.poster import Poster
 from bot.slack.sockets import Line
 from bot.slack.stories import Stories
 from bot.slack.visitors import Visitors
 from bot.slack.web import Limited, Said, Unanswered, Unsent, Web
 from bot.wiring import Bot
+from config.ids import ClusterName
 from config.settings import Slack
 
 log = logging.getLogger(__name__)
@@ -92,6 +94,8 @@ class SlackDoor:
         self._visitors = Visitors(self._web, bot.identities, settings.team, channels)
         poster = Poster(self._outbox, self._looks, stories.bot, self._visitors.keep_inside)
         self._board = Board(stories, poster, pace, ground.clock.now().wall)
+        channels_of = {ClusterName(key): one.channel for key, one in bot.settings.clusters.items()}
+        bot.desk.elsewhere = Places(channels_of, self._visitors.channel_name).elsewhere
         self._clerk = Clerk(bot.desk, bot.answers, self._visitors)
         self._memberships = Memberships(
             self._web, settings.team, bot.settings.groups, bot.identities.groups

@@ -218,7 +218,9 @@ class Listeners:
         if not ask.thread:
             return ask
         run = await asyncio.to_thread(self.stories.run_at, ask.channel, ask.thread)
-        return ask if run is None else replace(ask, text=asks.about_run(ask.text, run))
+        if run is None:
+            return ask
+        return replace(ask, text=asks.about_run(ask.text, run), at_card=True)
 
     async def on_event(self, body: Body) -> None:
         """Accounts, groups and channels change."""

@@ -135,6 +135,12 @@ class Visitors:
             return False
         return _seen_outside(told)
 
+    def channel_name(self, channel: str) -> str:
+        """What people call it, as Slack told last; its id before."""
+        known = self._known.get((CHANNEL, channel))
+        name = ((known.told.get("channel") or {}) if known else {}).get("name")
+        return f"#{name}" if name else channel
+
     async def keep_inside(self, channel: str) -> None:
         """Let nothing of ours stand where another company reads it. Raises Said, Limited, Unsent,
         Unanswered; what Slack does not say is not assumed.
