@@ -17,7 +17,7 @@ HEAD = (
 )
 _CHANGING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?"), "<time>"),
-    (re.compile(r"\b\d\d:\d\d(:\d\d)? UTC"), "<time> UTC"),
+    (re.compile(r"\b(\d\d-\d\d )?\d\d:\d\d(:\d\d)? UTC"), "<time> UTC"),
     (re.compile(r"/[0-9a-f]{8}\]"), "/<bot>]"),
     (re.compile(r"\(\d+ s\)"), "(<n> s)"),
     (re.compile(r"\bpid \d+ on [^\s)]+"), "pid <pid> on <host>"),

@@ -42,7 +42,7 @@ def test_the_demo_saves_a_training_job_and_ends_by_itself() -> None:
         left = list(place.iterdir())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "The bot runs on a real slurm-wlm" in done.stdout
-    assert "A1 slurmd is dead" in done.stdout
+    assert "A1 slurmd was dead" in done.stdout
     assert "went on with its next step" in done.stdout
     assert "RUNNING, Restarts 0" in done.stdout
     assert "IDLE+DRAIN, Reason: fan is loud, vendor comes" in done.stdout

@@ -20,7 +20,7 @@ def _play(box: Sandbox) -> tuple[bool, str]:
 def test_the_bot_saves_the_job_and_every_claim_of_the_table_holds(lively: Sandbox) -> None:
     good, text = _play(lively)
     assert good, text
-    assert "A1 slurmd is dead" in text
+    assert "A1 slurmd was dead" in text
     assert "did service.start gpu-01" in text
     assert "RUNNING, Restarts 0" in text
     assert "fan is loud, vendor comes" in text
