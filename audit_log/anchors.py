@@ -1,17 +1,14 @@
 """Anchors: the head of the chain, copied to where whoever can write the database cannot write.
 
 Inside the database a cut tail and a chain computed again leave no trace; an anchor shows both.
-`Anchoring.tick` runs on the worker's clock; the engine calls `anchor_now` before a run becomes
-final. A sink that fails stops no run: its trouble is recorded once, shown, and recorded again when
-it is over.
+When they are sent is `audit_log.anchoring`'s to decide.
 """
 
 import json
 import os
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -19,10 +16,8 @@ from audit_log.chain import Head
 from audit_log.encoding import canonical
 from audit_log.errors import ChainBroken
 from audit_log.ledger import Ledger
-from audit_log.records import Event, EventKind
 from audit_log.restoration import Restore, restores
-from config.actors import ENGINE
-from config.clock import Clock, from_microseconds, microseconds
+from config.clock import from_microseconds, microseconds
 from config.ids import InstanceId
 
 _RECENT = 65_536
@@ -67,9 +62,15 @@ class Anchor:
 class AnchorSink(Protocol):
     """Somewhere an anchor goes: a file, syslog, a Slack channel, a webhook."""
 
-    name: str
-    leaves_host: bool
-    """Whether it is out of reach of somebody who owns this host."""
+    @property
+    def name(self) -> str:
+        """What people are told it is."""
+        ...
+
+    @property
+    def leaves_host(self) -> bool:
+        """Whether it is out of reach of somebody who owns this host."""
+        ...
 
     def send(self, anchor: Anchor) -> None:
         """Deliver it, or raise OSError."""
@@ -116,95 +117,6 @@ class FileSink:
         except FileNotFoundError:
             return ()
         return tuple(parsed(text.splitlines()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnchorStatus:
-    """How far the anchors are behind; for `doctor`, the metrics and the alarm."""
-
-    newest: Anchor | None
-    records_behind: int
-    age: timedelta
-    """How long records have been waiting for an anchor; zero when none waits."""
-    failing: tuple[str, ...]
-    """Sinks whose last delivery failed, with the reason."""
-    leaves_host: bool
-
-
-class Anchoring:
-    """Sends anchors when they are due. Safe to use from any thread."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Clock,
-        sinks: Sequence[AnchorSink],
-        interval: timedelta = timedelta(seconds=60),
-        records: int = 1000,
-    ) -> None:
-        """Nothing is sent yet; the first tick does."""
-        self._ledger = ledger
-        self._clock = clock
-        self._sinks = tuple(sinks)
-        self._interval = interval
-        self._records = records
-        self._newest: Anchor | None = None
-        self._covered_at = clock.now().monotonic
-        self._failing: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def tick(self) -> None:
-        """Send when records have waited long enough or are many."""
-        status = self.status()
-        if status.records_behind >= self._records or status.age >= self._interval:
-            self.anchor_now()
-
-    def anchor_now(self) -> AnchorStatus:
-        """Send the head as it is now to every sink."""
-        with self._lock:
-            now, head = self._clock.now(), self._ledger.head
-            anchor = Anchor(
-                instance=self._ledger.instance, seq=head.seq, digest=head.digest, at=now.wall
-            )
-            delivered = [self._deliver(sink, anchor) for sink in self._sinks]
-            if any(delivered):
-                self._newest, self._covered_at = anchor, now.monotonic
-        return self.status()
-
-    def status(self) -> AnchorStatus:
-        """Where the anchors stand."""
-        behind = self._ledger.head.seq - (self._newest.seq if self._newest else 0)
-        if not behind:
-            self._covered_at = self._clock.now().monotonic
-        return AnchorStatus(
-            newest=self._newest,
-            records_behind=behind,
-            age=self._clock.now().monotonic - self._covered_at,
-            failing=tuple(f"{name}: {why}" for name, why in sorted(self._failing.items())),
-            leaves_host=any(sink.leaves_host for sink in self._sinks),
-        )
-
-    def _deliver(self, sink: AnchorSink, anchor: Anchor) -> bool:
-        """Send to one sink; a change between working and failing is recorded."""
-        try:
-            sink.send(anchor)
-        except OSError as error:
-            if self._failing.get(sink.name) != str(error):
-                self._failing[sink.name] = str(error)
-                self._record(sink, str(error))
-            return False
-        if self._failing.pop(sink.name, None) is not None:
-            self._record(sink, "")
-        return True
-
-    def _record(self, sink: AnchorSink, problem: str) -> None:
-        """That this sink fails, or works again."""
-        event = Event(
-            kind=EventKind.ANCHORED,
-            actor=ENGINE.id,
-            data={"sink": sink.name, "works": not problem, "problem": problem},
-        )
-        self._ledger.commit(lambda transaction: transaction.append(event))
 
 
 def parsed(lines: Iterable[str]) -> Iterable[Anchor]:

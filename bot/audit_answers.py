@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from audit_log.anchors import Anchoring, FileSink
+from audit_log.anchoring import Anchoring
+from audit_log.anchors import FileSink
 from audit_log.records import Record
 from audit_log.search import AuditQuery, csv_lines, json_lines, search
 from audit_log.verify import verify

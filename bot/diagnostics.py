@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from audit_log.anchors import Anchoring
+from audit_log.anchoring import Anchoring
 from bot.inventory import Inventory
 from bot.replies import Reply, done
 from config.settings import Settings

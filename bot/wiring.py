@@ -4,6 +4,7 @@
 clock, and nothing more.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,12 +12,14 @@ from threading import Thread
 
 from actions.catalogue import ClusterSite, Ground, SiteRules, open_clusters, registry
 from actions.contract import Page, Pager
-from audit_log.anchors import Anchoring, FileSink, refuse_ahead
+from audit_log.anchoring import Anchoring
+from audit_log.anchors import Anchor, AnchorSink, FileSink, refuse_ahead
 from audit_log.errors import StoreFailed
 from audit_log.gate import Gate
 from audit_log.ledger import Ledger
 from audit_log.people import People
 from audit_log.records import Event, EventKind
+from bot.anchor_command import CommandSink
 from bot.answers import Answers
 from bot.audit_answers import AuditAnswers
 from bot.cluster_checks import ClusterChecks
@@ -37,6 +40,7 @@ from config.people import Directory
 from config.settings import Settings
 from config.steady_clock import SteadyClock
 from config.version import VERSION
+from runbooks.anchor_watch import AnchorWatch
 from runbooks.builtin import BUILTINS
 from runbooks.duties import Duties, Duty
 from runbooks.engine import Engine
@@ -52,6 +56,10 @@ from runbooks.worker import Worker
 
 CLUSTERS = timedelta(minutes=5)
 """For duties that ask every cluster in turn, each of which may be silent up to its own limit."""
+LONGEST_READ = 10.0
+"""Seconds for the end of an anchor file at the start."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +128,47 @@ class _Below:
     inventory: Inventory
     identities: Identities
     gate: Gate
+    anchoring: Anchoring
+
+
+def _anchoring(settings: Settings, ledger: Ledger, ground: Ground) -> Anchoring:
+    """Raises ChainBroken where an anchor that can be read contradicts the ledger."""
+    files = tuple(FileSink(path) for path in settings.anchors.files)
+    for file in files:
+        refuse_ahead(ledger, _known(file))
+    commands = (CommandSink(argv, ground.runner) for argv in settings.anchors.commands)
+    sinks: tuple[AnchorSink, ...] = (*files, *commands)
+    wanted = settings.anchors
+    anchoring = Anchoring(ledger, ground.clock, sinks, wanted.interval, wanted.records)
+    anchoring.tell = AnchorWatch(ledger).tell
+    return anchoring
+
+
+def _known(file: FileSink) -> tuple[Anchor, ...]:
+    """The newest anchors of a file. One that cannot be read, or not now, keeps no bot from starting:
+    a cluster may need it, and the file is said to be in trouble from the first delivery on.
+    """
+    found: list[Anchor] = []
+
+    def read() -> None:
+        try:
+            found.extend(file.recent())
+        except OSError as problem:
+            log.warning("anchor %s cannot be compared: %s", file.name, problem)
+
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(LONGEST_READ)
+    if reader.is_alive():
+        log.warning("anchor %s cannot be compared: it does not answer", file.name)
+    return tuple(found)
 
 
 def _wire(
     settings: Settings, ledger: Ledger, ground: Ground, pager: Pager, steady: SteadyClock
 ) -> Bot:
     clock = ground.clock
-    sinks = tuple(FileSink(path) for path in settings.anchors.files)
-    for sink in sinks:
-        refuse_ahead(ledger, sink.read())
-    anchoring = Anchoring(ledger, clock, sinks, settings.anchors.interval, settings.anchors.records)
+    anchoring = _anchoring(settings, ledger, ground)
     sites = open_clusters(settings, ground)
     inventory = Inventory({name: site.cluster for name, site in sites.items()})
     checks = ClusterChecks(sites, inventory, clock, ground.os_user)
@@ -143,6 +182,7 @@ def _wire(
         inventory=inventory,
         identities=identities,
         gate=Gate(ledger, clock, settings.all_roles, identities.os_user),
+        anchoring=anchoring,
     )
     parts = _parts(below, pager)
     doctor = Doctor(settings, parts, inventory, anchoring)
@@ -154,6 +194,7 @@ def _wire(
     paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
     duties = _duties(below, parts, paging, anchoring, checks)
     answers.notices.append(duties.hanging)
+    answers.notices.append(lambda: tuple(f"ANCHOR {why}" for why in anchoring.status().failing))
     doctor.doors.append(lambda: tuple(Finding(False, said) for said in duties.hanging()))
     worker = Worker(parts, Engine(parts), steady, duties)
     answers.wake = worker.wake
@@ -217,6 +258,7 @@ def _parts(below: _Below, pager: Pager) -> Parts:
         rights=StepRights(below.gate, below.identities, below.inventory),
         halt=HaltFile(settings.bot.data_folder / "halt"),
         clock=clock,
+        before_end=below.anchoring.before_end,
     )
 
 

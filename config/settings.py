@@ -208,6 +208,10 @@ class Anchors(Section):
 
     files: tuple[AbsolutePath, ...] = ()
     """Append-only files, best on another host's file system. Default: none, and doctor says so."""
+    commands: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = ()
+    """Programs, each as a list of its name and arguments, that get an anchor as one line on standard
+    input and carry it off this host; exit code 0 says that it is kept there. Secrets stay in files of
+    their own. Default: none."""
     interval: Duration = parse_duration("60s")
     """An anchor goes out at least so often. Default: 60s."""
     records: Count = 1000

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from audit_log.anchors import Anchor, Anchoring, FileSink, contradiction, refuse_ahead
+from audit_log.anchoring import Anchoring
+from audit_log.anchors import Anchor, FileSink, contradiction, refuse_ahead
 from audit_log.chain import Head
 from audit_log.errors import ChainBroken
 from audit_log.ledger import Ledger

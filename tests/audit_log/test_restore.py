@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from audit_log.anchors import Anchor, Anchoring, refuse_ahead
+from audit_log.anchoring import Anchoring
+from audit_log.anchors import Anchor, refuse_ahead
 from audit_log.backup import back_up, restore
 from audit_log.database import interrupted_marker
 from audit_log.errors import ChainBroken, StoreRefused
