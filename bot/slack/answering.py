@@ -4,6 +4,7 @@ Used by `bot.slack.listeners`. Each way can fail without anybody being told by S
 checked, and the next one is taken.
 """
 
+import asyncio
 import logging
 
 from bot.slack.asks import Ask
@@ -16,6 +17,10 @@ from bot.slack.web import Arguments, Said, Unanswered, Unsent, Web
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 16
+"""Answers that are on their way to Slack at the same time: those of a crowd must not keep the event
+loop from acknowledging what the crowd says next."""
+
 
 class Answering:
     """Answers to one person."""
@@ -24,11 +29,15 @@ class Answering:
         """Sends through both: a response url is no method and has no lane."""
         self._web = web
         self._outbox = outbox
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     async def tell(self, ask: Ask, content: Content) -> None:
         """Show it to the person; a failure of every way stands in the log."""
-        if ask.response_url and await self._web.respond(ask.response_url, _beside(content)):
-            return
+        if ask.response_url:
+            async with self._room:
+                shown = await self._web.respond(ask.response_url, _beside(content))
+            if shown:
+                return
         try:
             await self._without_url(ask, content)
         except (Said, Unsent, Unanswered) as problem:

@@ -8,6 +8,7 @@ import asyncio
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 from typing import TypeVar
 
 from audit_log.errors import StoreError
@@ -30,6 +31,8 @@ Value = TypeVar("Value")
 
 ACTORS = 32
 READERS = 8
+READY = 30.0
+"""Seconds that threads have to begin."""
 REPEAT = 10.0
 """Seconds within which the same words of the same person are asked about, not carried out."""
 MOST_REMEMBERED = 5000
@@ -53,12 +56,12 @@ class Clerk:
     """Between the listeners and the desk."""
 
     def __init__(self, desk: Desk, answers: Answers, visitors: Visitors) -> None:
-        """Threads begin with the first request."""
+        """All threads begin here."""
         self._desk = desk
         self._answers = answers
         self._visitors = visitors
-        self._acting = ThreadPoolExecutor(ACTORS, thread_name_prefix="slack-desk")
-        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="slack-reads")
+        self._acting = _begun(ACTORS, "slack-desk")
+        self._reading = _begun(READERS, "slack-reads")
         self._under_way: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
         self._said: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
@@ -138,6 +141,17 @@ class Clerk:
         before = self._said.pop(words, None)
         _keep(self._said, words, now)
         return before is not None and now - before < REPEAT
+
+
+def _begun(count: int, name: str) -> ThreadPoolExecutor:
+    """Threads that run already. Whoever begins one waits until the machine lets it run: on a busy
+    one the event loop did so for each of the first commands, and envelopes were not acknowledged.
+    """
+    threads = ThreadPoolExecutor(count, thread_name_prefix=name)
+    together = Barrier(count)
+    for _ in range(count):
+        threads.submit(together.wait, READY)
+    return threads
 
 
 def shown(reply: Reply, command: Command | None = None) -> Answer:

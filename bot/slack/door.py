@@ -24,6 +24,7 @@ from bot.slack.connection import Connection, Watch
 from bot.slack.courses import Course
 from bot.slack.keeper import Pace
 from bot.slack.listeners import Listeners
+from bot.slack.loop_lag import LoopLag
 from bot.slack.memberships import Memberships
 from bot.slack.mention import SlackMentions
 from bot.slack.outbox import Outbox
@@ -107,6 +108,7 @@ class SlackDoor:
         )
         answering = Answering(self._web, self._outbox)
         self._after = Afterwards(answering)
+        self._lag = LoopLag()
         Listeners(
             command=bot.settings.bot.command,
             clerk=self._clerk,
@@ -117,6 +119,7 @@ class SlackDoor:
             visitors=self._visitors,
             memberships=self._memberships,
             web=self._web,
+            lag=self._lag,
             bot_user=lambda: self._own.user if self._own else "",
         ).register(self._app)
 

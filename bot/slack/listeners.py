@@ -25,6 +25,7 @@ from bot.slack.answering import Answering, privately
 from bot.slack.asks import Ask
 from bot.slack.board import Board
 from bot.slack.clerk import Answer, Clerk, not_understood, shown
+from bot.slack.loop_lag import LoopLag
 from bot.slack.memberships import Memberships
 from bot.slack.stories import Stories
 from bot.slack.visitors import Visitors
@@ -34,7 +35,7 @@ from config.ids import RunId
 log = logging.getLogger(__name__)
 
 ACK_PATIENCE = 2.0
-"""Seconds that an acknowledgement waits for the commit; Slack gives up after three."""
+"""Seconds that an acknowledgement waits at most for the commit; Slack gives up after three."""
 ANYTHING = re.compile(".*", re.DOTALL)
 OUT_OF_DATE = "this card is out of date: it is shown anew, decide there"
 NOT_YET = "not recorded yet; the answer follows"
@@ -57,6 +58,7 @@ class Listeners:
     visitors: Visitors
     memberships: Memberships
     web: Web
+    lag: LoopLag
     bot_user: Callable[[], str]
 
     def register(self, app: AsyncApp) -> None:
@@ -96,13 +98,17 @@ class Listeners:
     async def _acknowledge(self, ack: Ack, ask: Ask, command: Command) -> None:
         """Commit, then acknowledge with the answer; when the commit is slow the answer follows."""
         task = self.clerk.begin(ask, command)
-        done, _ = await asyncio.wait({task}, timeout=ACK_PATIENCE)
+        done, _ = await asyncio.wait({task}, timeout=self._patience)
         if done:
             await ack(**privately(task.result().content))
             self._refresh(command, task.result())
             return
         await ack(**privately(shown(refused(NOT_YET), command).content))
         self.after.begin(ask, self._tell(ask, task))
+
+    @property
+    def _patience(self) -> float:
+        return self.lag.shortened(ACK_PATIENCE)
 
     async def _tell(self, ask: Ask, task: "asyncio.Task[Answer]") -> None:
         answer = await task
@@ -133,7 +139,7 @@ class Listeners:
             self.after.begin(ask, self.answering.tell(ask, shown(refused(OUT_OF_DATE)).content))
             return
         task = self.clerk.begin(ask, command)
-        await asyncio.wait({task}, timeout=ACK_PATIENCE)
+        await asyncio.wait({task}, timeout=self._patience)
         await ack()
         self.after.begin(ask, self._carried_out(ask, command, task, told=repeated))
 
@@ -171,7 +177,7 @@ class Listeners:
         reason = straighten(str(values.get("value") or ""))
         command = replace(command, words=(*command.words, reason))
         task = self.clerk.begin(ask, command)
-        done, _ = await asyncio.wait({task}, timeout=ACK_PATIENCE)
+        done, _ = await asyncio.wait({task}, timeout=self._patience)
         if done and not task.result().good:
             why = blocks.escaped(" ".join(task.result().reply.lines), blocks.MOST_ECHO)
             await ack(response_action="errors", errors={blocks.REASON_BLOCK: why})
