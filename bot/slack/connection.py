@@ -1,11 +1,14 @@
 """Keeps one living socket to Slack: connects, listens for the greeting, replaces what went deaf.
 
 Run by `bot.slack.door` as a task. A connection that is open and answers pings can still deliver
-nothing (bolt-python#1529), so one that has been silent for long is replaced by a new one, which must
-greet before the old one is closed.
+nothing (bolt-python#1529), and nothing short of an event proves the contrary: Slack delivers none that
+the app could cause by itself without a scope, a subscription and a visible message for it. A fresh
+socket is the cheapest remedy, so one that was silent for two minutes is replaced, deaf or not; the new
+one must greet first, and the old one stays a little for what is still to be acknowledged over it.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +26,10 @@ class Watch:
     look: float = 1.0
     greeting: float = 10.0
     """A socket that has not greeted by then is deaf."""
-    silence: float = 600.0
-    """Nothing was heard for so long: a fresh socket is tried."""
+    silence: float = 120.0
+    """Nothing was heard for so long: a fresh socket is tried. Slack gives out one a minute and more."""
+    linger: float = 5.0
+    """A socket that was replaced stays so long: Slack waits three seconds for an acknowledgement."""
     tokens: float = 30.0
     """Between two questions whether Slack takes the tokens."""
     longest_pause: float = 60.0
@@ -41,6 +46,9 @@ class Connection:
         self._line: Line | None = None
         self._tried: Line | None = None
         self._replaced = 0
+        self._ours = 1
+        """Sockets of ours that were open when the present one was greeted."""
+        self._ending = asyncio.Event()
         self._closing: set[asyncio.Task[None]] = set()
         self.deaf = False
 
@@ -63,10 +71,11 @@ class Connection:
                 )
                 return
             self._replaced += 1
-            log.warning("the Slack socket is silent; a new one is opened")
+            log.info("the Slack socket is silent; a new one is opened")
 
     async def close(self) -> None:
         """Hang up."""
+        self._ending.set()
         if self._line is not None:
             self._let_go(self._line)
             self._line = None
@@ -94,7 +103,7 @@ class Connection:
             )
             return (Finding(False, text),)
         found = [Finding(True, f"Slack: connected, {self._replaced} silent sockets replaced")]
-        if client.sockets > 1 + len(self._closing):
+        if client.sockets > (self._ours if client.greetings == 1 else 1):
             text = (
                 f"Slack: the app has {client.sockets} sockets open: another copy of the bot takes"
                 " part of the commands; stop it, or give it an app of its own"
@@ -110,6 +119,7 @@ class Connection:
         try:
             await asyncio.wait_for(line.client.greeted.wait(), self._watch.greeting)
             greeted = True
+            self._ours = 1 + len(self._closing) + (self._line is not None)
         except TimeoutError:
             log.warning("Slack opened no socket that greets")
         finally:
@@ -123,12 +133,18 @@ class Connection:
         old, self._line = self._line, line
         self.deaf = False
         if old is not None:
-            self._let_go(old)
+            self._let_go(old, self._watch.linger)
 
-    def _let_go(self, line: Line) -> None:
-        task = asyncio.create_task(line.client.hang_up())
+    def _let_go(self, line: Line, linger: float = 0.0) -> None:
+        task = asyncio.create_task(self._hang_up(line, linger))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+    async def _hang_up(self, line: Line, linger: float) -> None:
+        if linger:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), linger)
+        await line.client.hang_up()
 
     async def _until_deaf(self, client: Socket) -> None:
         while not client.switched_off:

@@ -39,6 +39,8 @@ class Socket(SocketModeClient):
         self.greeted = asyncio.Event()
         self.connecting_since = asyncio.get_running_loop().time()
         self.heard_at = self.connecting_since
+        self.greetings = 0
+        """How often it was greeted: the SDK comes back by itself."""
         self.sockets = 0
         """Sockets of the app, as the greeting said."""
         self.refused = ""
@@ -81,6 +83,7 @@ class Socket(SocketModeClient):
         kind = message.get("type")
         if kind == "hello":
             self.sockets = int(message.get("num_connections") or 0)
+            self.greetings += 1
             self.greeted.set()
         if kind == "disconnect":
             reason = str(message.get("reason", ""))
