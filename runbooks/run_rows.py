@@ -51,9 +51,39 @@ SELECT place, body, key, NULL, NULL, NULL, NULL FROM run_steps
 WHERE place BETWEEN ?1 * ?2 AND ?1 * ?2 + ?2 - 1
 ORDER BY turn"""
 
-_REMEMBERED = 512
-_known: OrderedDict[tuple[str, str], Run] = OrderedDict()
-_guard = Lock()
+
+class Known:
+    """Runs in memory, by the digest that their rows name; the newest, and within bounds."""
+
+    def __init__(self, runs: int = 512, steps: int = 300_000) -> None:
+        """So many, of so many steps together: each state of a run has a table of its steps, which
+        for 300,000 takes some 15 MB.
+        """
+        self._runs, self._steps = runs, steps
+        self._held: OrderedDict[tuple[str, RunId], Run] = OrderedDict()
+        self._weight = 0
+        self._guard = Lock()
+
+    def get(self, digest: str, run: RunId) -> Run | None:
+        """The run as it was after the record with that digest."""
+        with self._guard:
+            return self._held.get((digest, run))
+
+    def keep(self, digest: str, run: Run) -> None:
+        """Remember it for whoever reads its row next."""
+        with self._guard:
+            before = self._held.pop((digest, run.id), None)
+            self._held[digest, run.id] = run
+            self._weight += len(run.steps) - (len(before.steps) if before else 0)
+            while len(self._held) > self._runs or (
+                self._weight > self._steps and len(self._held) > 1
+            ):
+                _, gone = self._held.popitem(last=False)
+                self._weight -= len(gone.steps)
+
+
+_known = Known()
+"""Of this process: digests of different ledgers differ."""
 
 
 Query = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
@@ -115,7 +145,7 @@ def insert(cursor: ProjectionCursor, run: Run, record: Record) -> None:
             _body(run),
         ),
     )
-    _remember(record.digest, run)
+    _known.keep(record.digest, run)
 
 
 def update(cursor: ProjectionCursor, before: Run, run: Run, record: Record) -> None:
@@ -145,7 +175,7 @@ def update(cursor: ProjectionCursor, before: Run, run: Run, record: Record) -> N
             "ON CONFLICT (place) DO UPDATE SET body = excluded.body",
             (number * STEPS + turn, run.id, key, _STEP.dump_json(step).decode()),
         )
-    _remember(record.digest, run)
+    _known.keep(record.digest, run)
 
 
 def _changed(
@@ -168,8 +198,7 @@ def _body(run: Run) -> str:
 
 def _run(query: Query, number: int, run: str, digest: str) -> Run:
     """The run of a row, out of memory where it is known."""
-    with _guard:
-        known = _known.get((digest, run))
+    known = _known.get(digest, RunId(run))
     return known if known is not None else _read(query, number)
 
 
@@ -183,13 +212,5 @@ def _read(query: Query, number: int) -> Run:
         last_seq=seq,
         steps={key: _STEP.validate_json(text) for _, text, key, *_ in steps},
     )
-    _remember(digest, run)
+    _known.keep(digest, run)
     return run
-
-
-def _remember(digest: str, run: Run) -> None:
-    """Keep the newest."""
-    with _guard:
-        _known[digest, run.id] = run
-        while len(_known) > _REMEMBERED:
-            _known.popitem(last=False)

@@ -1,6 +1,5 @@
 """A run is kept in rows: one for the run, one for each of its steps."""
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ def world(tmp_path: Path) -> Iterator[Bench]:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that has just begun."""
-    monkeypatch.setattr(run_rows, "_known", OrderedDict())
+    monkeypatch.setattr(run_rows, "_known", run_rows.Known())
 
 
 def test_rows_say_what_the_fold_made(world: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,3 +120,20 @@ def _writes(before: Run, steps: dict[str, StepRecord], record: Record) -> list[s
 def _place(run: Run, turn: int) -> str:
     number = int(run.id.removeprefix("run-"))
     return f"INSERT INTO run_steps VALUES {number * run_rows.STEPS + turn}"
+
+
+def test_what_is_remembered_of_runs_has_bounds(world: Bench) -> None:
+    run = load(world.ledger, world.ask("light", node="l1"))
+    one = StepRecord(step=StepId("s"), state=StepState.DONE)
+    long = replace(run, steps={f"s@{turn}": one for turn in range(60)})
+    known = run_rows.Known(runs=3, steps=100)
+    for digest in ("a", "b", "c", "d"):
+        known.keep(digest, run)
+    assert [known.get(digest, run.id) for digest in "abcd"] == [None, run, run, run]
+    known.keep("e", long)
+    known.keep("e", long)
+    assert known.get("e", run.id) == long
+    assert known.get("d", run.id) == run
+    known.keep("f", long)
+    assert known.get("e", run.id) is None
+    assert known.get("f", run.id) == long
