@@ -32,6 +32,7 @@ LARGEST_INTEGER = 2**53
 """Larger whole numbers lose digits in other JSON readers, so they are stored as text."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_TEXT = frozenset({str})
 _KINDS = frozenset(kind.value for kind in EventKind)
 _LONGEST_NAME = 300
 _DEEPEST = 32
@@ -124,8 +125,8 @@ def _is_plain(value: object) -> TypeGuard[dict[str, Json]]:
         left -= len(container)
         if len(containers) > _DEEPEST or left <= 0:
             return False
-        if type(container) is dict and not all(
-            type(key) is str and key.isascii() for key in container
+        if type(container) is dict and not (
+            _TEXT.issuperset(map(type, container)) and all(map(str.isascii, container))
         ):
             return False
         for part in container.values() if type(container) is dict else container:
