@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Mapping
 
-from actions.cluster import Snapshot
+from actions.cluster import Overview, Snapshot
 from actions.contract import ClusterHands, Refusal, Unreadable
 from config.ids import ClusterName
 from config.node_names import NodeName, NodeNameError, NodeSet, expand, expand_unchecked
@@ -26,6 +26,8 @@ class Inventory:
         self._guard = threading.Lock()
         self._seen: dict[ClusterName, Snapshot] = {}
         self._silent: dict[ClusterName, str] = {}
+        self._sorted: dict[ClusterName, Overview] = {}
+        """The same snapshots, sorted when somebody first asks whose jobs are where."""
 
     def refresh(self) -> None:
         """Take the newest snapshot of each cluster; one that does not answer keeps its last."""
@@ -98,19 +100,25 @@ class Inventory:
             return False
         return True
 
+    def _overview(self, cluster: ClusterName) -> Overview | None:
+        """The last snapshot, sorted once: each step of a run over thousands of nodes asks here."""
+        with self._guard:
+            snapshot, known = self._seen.get(cluster), self._sorted.get(cluster)
+        if snapshot is None or (known is not None and known.snapshot is snapshot):
+            return known
+        known = Overview.of(snapshot)
+        with self._guard:
+            self._sorted[cluster] = known
+        return known
+
     def target(self, cluster: ClusterName, nodes: NodeSet) -> Target:
         """The target of a permission question: partitions and job owners as last seen."""
-        snapshot = self.snapshot(cluster)
-        if snapshot is None:
+        seen = self._overview(cluster)
+        if seen is None:
             return Target(cluster=cluster, nodes=nodes)
+        snapshot = seen.snapshot
         known = [snapshot.nodes[node] for node in nodes if node in snapshot.nodes]
-        wanted = frozenset(nodes)
-        # Job by job, not node by node: thousands of nodes and a long queue are asked about here.
-        owners = {
-            job.user
-            for job in snapshot.jobs
-            if job.holds_nodes and not wanted.isdisjoint(job.nodes)
-        }
+        owners = {job.user for node in nodes for job in seen.jobs.get(node, ())}
         return Target(
             cluster=cluster,
             nodes=nodes,
