@@ -33,7 +33,7 @@ from bot.named_pager import NamedPager
 from bot.pools import Pools
 from bot.rights import StepRights
 from config.actors import ENGINE
-from config.ids import ClusterName
+from config.ids import ClusterName, InstanceId
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from config.people import Directory
@@ -135,7 +135,7 @@ def _anchoring(settings: Settings, ledger: Ledger, ground: Ground) -> Anchoring:
     """Raises ChainBroken where an anchor that can be read contradicts the ledger."""
     files = tuple(FileSink(path) for path in settings.anchors.files)
     for file in files:
-        refuse_ahead(ledger, _known(file))
+        refuse_ahead(ledger, _known(file, ledger.instance))
     commands = (CommandSink(argv, ground.runner) for argv in settings.anchors.commands)
     sinks: tuple[AnchorSink, ...] = (*files, *commands)
     wanted = settings.anchors
@@ -144,7 +144,7 @@ def _anchoring(settings: Settings, ledger: Ledger, ground: Ground) -> Anchoring:
     return anchoring
 
 
-def _known(file: FileSink) -> tuple[Anchor, ...]:
+def _known(file: FileSink, instance: InstanceId) -> tuple[Anchor, ...]:
     """The newest anchors of a file. One that cannot be read, or not now, keeps no bot from starting:
     a cluster may need it, and the file is said to be in trouble from the first delivery on.
     """
@@ -152,7 +152,9 @@ def _known(file: FileSink) -> tuple[Anchor, ...]:
 
     def read() -> None:
         try:
-            found.extend(file.recent())
+            newest = file.recent()
+            mine = any(anchor.instance == instance for anchor in newest)
+            found.extend(newest if mine else file.read())  # another bot's may stand behind them
         except OSError as problem:
             log.warning("anchor %s cannot be compared: %s", file.name, problem)
 

@@ -53,11 +53,6 @@ class Bot(Section):
     command: Annotated[str, Field(pattern=r"^/[a-z0-9_-]{1,31}$")] = "/ops"
     """Slash command as the Slack app defines it. Default: /ops."""
 
-    @property
-    def socket_path(self) -> Path:
-        """Where the socket lies when /run is not used."""
-        return self.socket or self.data_folder / "nodewarden.sock"
-
 
 class Slack(Section):
     """The Slack app; without this section the Slack door stays closed."""

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from actions.shell import Runner
 from audit_log.anchors import Anchor
+from audit_log.errors import ChainBroken
 from bot.anchor_command import CommandSink
 from config.ids import InstanceId
 from runbooks.anchor_watch import AnchorWatch
@@ -105,6 +107,18 @@ def test_a_page_about_an_anchor_is_not_repeated_by_the_next_process(tmp_path: Pa
         AnchorWatch(ledger).tell("file /mnt/a", "")
         AnchorWatch(ledger).tell("file /mnt/a", "")
         assert ledger.head.seq == before + 1
+
+
+def test_an_anchor_behind_many_of_another_bot_still_refuses_an_old_ledger(tmp_path: Path) -> None:
+    file = tmp_path / "anchors"
+    more = f"anchors: {{files: [{file}]}}"
+    with whole(tmp_path, more) as site:
+        instance = site.bot.parts.ledger.instance
+    ahead = replace(ANCHOR, instance=instance, seq=10**6, at=datetime(2100, 1, 1, tzinfo=UTC))
+    with file.open("a") as lines:
+        lines.write(f"{ahead.line()}\n" + f"{ANCHOR.line()}\n" * 1000)
+    with pytest.raises(ChainBroken, match="its tail was cut"), whole(tmp_path, more):
+        """It does not start."""
 
 
 def test_a_bot_starts_though_an_anchor_file_gives_no_answer(

@@ -132,11 +132,12 @@ class Driver:
             for effect in self.site.plugs.effects()
         ):
             return f"{run} started"
-        lines = self.site.boss(f"status {run}").lines
+        status = self.site.boss(f"status {run}")
+        lines = (*status.lines, str(status.data["why"]))
         refusals = [found.group() for line in lines if (found := SENTENCE.search(line))]
         if not refusals:
             raise Wrong(cell=at, why=f"the run never came to its step: {lines}")
-        return max(refusals, key=len)  # a card breaks its lines, the step has the whole sentence
+        return max(refusals, key=len)  # a card cuts its lines, the run itself has the whole sentence
 
     def _now(self) -> Before:
         return Before(

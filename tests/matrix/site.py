@@ -38,6 +38,12 @@ class Spot(Site):
 
     local: LocalDoor
 
+    @property
+    def socket(self) -> Path:
+        """Where the command line finds the bot."""
+        assert self.bot.settings.bot.socket is not None
+        return self.bot.settings.bot.socket
+
     def open_without_slack(self) -> None:
         """Start while Slack does not answer."""
         self.open(connected=False)
@@ -45,8 +51,7 @@ class Spot(Site):
     def open(self, *, connected: bool = True) -> None:
         """Start everything."""
         self.start(connected=connected)
-        path = self.bot.settings.bot.socket_path
-        self.local = LocalDoor(path, self.bot.desk, self.bot.identities, self.bot.answers)
+        self.local = LocalDoor(self.socket, self.bot.desk, self.bot.identities, self.bot.answers)
         self.local.start()
 
     def shut(self) -> None:
@@ -157,7 +162,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def at_the_socket(site: Spot, shell: Shell, text: str) -> str:
     """What somebody is told who types this at a terminal."""
-    reply = shell.ask(site.bot.settings.bot.socket_path, text.split())
+    reply = shell.ask(site.socket, text.split())
     return "\n".join(reply["lines"])
 
 

@@ -29,7 +29,7 @@ def approvals(site: Spot, run: str) -> int:
 def as_root(site: Spot, text: str) -> str:
     """What root is told at the socket: the process of the tests itself."""
     ask = Ask(words=tuple(text.split()), key=os.urandom(8).hex(), follow=False)
-    reply = next(talk(site.bot.settings.bot.socket_path, ask))["reply"]
+    reply = next(talk(site.socket, ask))["reply"]
     return "\n".join(reply["lines"])
 
 
