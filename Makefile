@@ -29,9 +29,10 @@ demo: environment  ## the bot at work: a cluster, a Slack stand-in in the browse
 
 test: setup unit wheel-tests  ## every test: units from the checkout, then the installed wheel
 
+# The order is that of tests/conftest.py, long files first: else the two processes end far apart.
 # A real Slurm takes the whole machine, so its tests run one after the other.
 unit: environment  ## tests that run from the checkout
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not e2e and not slurm" tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not e2e and not slurm" tests
 	$(BIN)/python -m pytest -m "slurm and not e2e" tests
 
 # The wheel is made without leftovers of earlier builds, and its tests see no other copy of the

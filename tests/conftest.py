@@ -11,8 +11,15 @@ from hypothesis import settings
 settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")
 
+_LONG = ("sweep", "matrix", "faults", "bot")
 NO_LOGIN = "4294967295"
 _FOREIGN = ("SLACK_", "SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "NODEWARDEN_BOT")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the folders whose files run for minutes, so that two processes end together."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: min(places.get(at, len(_LONG)) for at in item.path.parents))
 
 
 @pytest.fixture(scope="session", autouse=True)
