@@ -9,6 +9,7 @@ from actions.contract import ActionSpec
 from audit_log.ledger import Transaction
 from config.ids import RunId
 from config.permissions import Permission
+from runbooks.in_hand import end_page
 from runbooks.intents import Changed
 from runbooks.journal import Finished, Journal
 from runbooks.machine import IllegalTransition, Move
@@ -59,6 +60,15 @@ class Unfinished:
         def decide(transaction: Transaction) -> None:
             now = load(transaction, run)
             transaction.append(page_event(now, why, self._parts.ledger.instance, STUCK))
+
+        self._parts.ledger.commit(decide)
+
+    def tell_moving(self, run: RunId) -> None:
+        """What hung has come back: nobody need come for that any more."""
+
+        def decide(transaction: Transaction) -> None:
+            now = load(transaction, run)
+            end_page(transaction, now, "it came back", self._parts.ledger.instance, STUCK)
 
         self._parts.ledger.commit(decide)
 

@@ -59,6 +59,8 @@ class Worker:
         self._not_before: dict[RunId, datetime] = {}
         self._since: dict[RunId, timedelta] = {}
         """Since when, by the monotonic clock, a run has held or waited for a thread."""
+        self._told: set[RunId] = set()
+        """Runs that hang and were told to a person."""
         self._asked: set[RunId] = set()
         """Runs of which something was asked while they were carried out, on an older view of them."""
         self._guard = threading.Lock()
@@ -152,6 +154,12 @@ class Worker:
                 del self._since[run]
         for run in stuck:
             self._guarded(partial(self._unfinished.tell_stuck, run))
+            with self._guard:
+                hangs = run in self._busy
+                if hangs:
+                    self._told.add(run)
+            if not hangs:  # it came back while it was told
+                self._guarded(partial(self._unfinished.tell_moving, run))
 
     def _due(self, now: datetime) -> tuple[tuple[RunId, int], ...]:
         rows = self._parts.ledger.query(
@@ -189,6 +197,10 @@ class Worker:
                 self._busy.pop(run, None)
                 self._since.pop(run, None)
                 self._asked.discard(run)
+                told = run in self._told
+                self._told.discard(run)
+            if told:
+                self._guarded(partial(self._unfinished.tell_moving, run))
             self._news.set()
 
     def _rest(self, run: RunId, until: datetime | None) -> None:

@@ -137,7 +137,7 @@ class Driver:
         refusals = [found.group() for line in lines if (found := SENTENCE.search(line))]
         if not refusals:
             raise Wrong(cell=at, why=f"the run never came to its step: {lines}")
-        return max(refusals, key=len)  # a card cuts its lines, the run itself has the whole sentence
+        return max(refusals, key=len)  # a card cuts its lines, the run has the whole sentence
 
     def _now(self) -> Before:
         return Before(

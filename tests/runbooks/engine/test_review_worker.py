@@ -15,7 +15,7 @@ from runbooks.machine import RunState
 from runbooks.run import StepState
 from runbooks.unfinished import Unfinished
 from runbooks.worker import Worker
-from tests.patience import DEADLINE
+from tests.patience import DEADLINE, until
 from tests.runbooks.engine.lamps import LIGHT, Bench
 
 
@@ -136,3 +136,5 @@ def test_a_look_that_does_not_come_back_is_told_to_a_person_once(
     assert len(told) == 1
     assert "run-1" in told[0]
     assert "come back" in told[0]
+    until(lambda: "it came back" in bench.pages()[0])
+    assert bench.ledger.query("SELECT resolved FROM pages") == [(1,)]
