@@ -1,7 +1,7 @@
 """Ends the pages about a run that a person has in hand, inside the transaction that says so.
 
-Called by `runbooks.requests`, `runbooks.stops`, `runbooks.journal` and the worker's net. What was not paged, or is over
-already, is not told again: the receiver would ring, or wonder.
+Called by `runbooks.requests`, `runbooks.stops`, `runbooks.journal` and the worker's net. What was not
+paged, or is over already, is not told again: the receiver would ring, or wonder.
 """
 
 from audit_log.ledger import Transaction
