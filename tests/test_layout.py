@@ -207,6 +207,18 @@ def test_every_package_that_is_imported_is_declared() -> None:
     assert not missing
 
 
+def test_every_dependency_says_why_it_is_there_and_is_pinned() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    project = tomllib.loads(text)["project"]
+    lock = (ROOT / "requirements-ci.txt").read_text("utf-8")
+    for wanted in [*project["dependencies"], *project["optional-dependencies"]["dev"]]:
+        assert re.search(rf'^ *"{re.escape(wanted)}", +# \w', text, re.MULTILINE), wanted
+        name = re.match(r"[\w.-]+", wanted)
+        assert name is not None
+        pinned = re.sub(r"[._-]+", "-", name[0]).lower()
+        assert f"\n{pinned}==" in f"\n{lock}", f"{wanted} is not in the lock: run make lock"
+
+
 def test_what_ships_beside_the_code_goes_into_the_wheel() -> None:
     """By a rule on the ending, never by a list of files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
