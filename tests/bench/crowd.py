@@ -18,6 +18,9 @@ from bot.local_client import BotAway, talk
 from bot.local_wire import Ask
 from tests.bench.cluster_speed import long_snapshot
 
+AT_WORK = "at work"
+"""Its first line: from now on the bot has a crowd before it."""
+
 
 class Crowd:
     """What it does until it is over."""
@@ -25,6 +28,8 @@ class Crowd:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._guard = threading.Lock()
+        self.begun = threading.Event()
+        """Somebody had an answer: the others are asking too."""
         self.over = threading.Event()
         self.done = dict.fromkeys(
             ("submitted", "unanswered", "snapshots", "verified", "backups", "faults"), 0
@@ -41,6 +46,7 @@ class Crowd:
             with contextlib.suppress(BotAway):
                 answered = any("reply" in line for line in talk(self._folder / "nw.sock", ask))
             self._count("submitted" if answered else "unanswered")
+            self.begun.set()
 
     def look(self, jobs: int) -> None:
         """A snapshot, a verification, a backup, again and again, each at least once."""
@@ -64,6 +70,8 @@ def main(folder: str, jobs: str, threads: str) -> None:
     work.append(threading.Thread(target=crowd.look, args=(int(jobs),)))
     for thread in work:
         thread.start()
+    crowd.begun.wait()
+    print(AT_WORK, flush=True)
     sys.stdin.read()
     crowd.over.set()
     for thread in work:

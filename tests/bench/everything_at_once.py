@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.crowd import AT_WORK
 from tests.bench.rows import Number
 from tests.bench.served import bot, configuration, interpreter, simulated
 from tests.bench.slack_speed import open_runs, typed, workspace
@@ -57,8 +58,11 @@ def everything(folder: Path, load: Load) -> Told:
             [*interpreter(), "tests.bench.crowd", str(folder), str(load.jobs), str(load.threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,
         )
         stack.callback(crowd.kill)
+        if crowd.stdout is None or crowd.stdout.readline().decode().strip() != AT_WORK:
+            raise RuntimeError("the crowd did not come")
         sent = typed(slack, load.commands)
         missed = sum(one.interaction.acked_after is None for one in sent)
         said, _ = crowd.communicate(timeout=LONGEST)
