@@ -258,6 +258,8 @@ def _details(family: Iterable[Run]) -> Iterable[tuple[str, str]]:
     """A note and a line for each step that ended."""
     for run in family:
         for key, step in run.steps.items():
+            if step.state is StepState.DONE and "/" in key:
+                continue  # what it took over to take it back was told by the called run
             if step.state in TOLD and step.child is None:
                 note = f"{run.id} {key} {step.attempt} {step.state.value}"
                 line = " ".join(steps(replace(run, steps={key: step})))

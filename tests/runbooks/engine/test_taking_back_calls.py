@@ -7,6 +7,7 @@ import pytest
 from actions.contract import Action, Call, Failed, FailureKind, Outcome
 from audit_log.rebuild import rebuild
 from audit_log.records import EventKind
+from bot.slack.stories import _details
 from config.ids import RunId
 from runbooks.machine import Move, RunState
 from runbooks.run import Run, StepState
@@ -209,6 +210,16 @@ def test_an_unknown_step_of_a_called_run_is_asked_about_and_not_passed_over(benc
     bench.requests.resume(run, ANN, "it is lit", True)
     assert bench.go(run).state is RunState.UNDONE
     assert not bench.world.owner
+
+
+def test_the_thread_of_a_card_tells_each_step_once_when_it_is_taken_over(bench: Bench) -> None:
+    run = aborted(bench, "caller").id
+    while "inner/one" not in bench.run(run).steps:
+        frame = bench.engine._frames.frame(run)
+        assert frame is not None
+        bench.engine._one(frame)
+    lines = [line for _, line in _details([bench.run(run), called_by(bench, run)])]
+    assert len([line for line in lines if "one done" in line]) == 1
 
 
 def test_what_was_taken_over_is_folded_again_from_the_ledger(bench: Bench) -> None:
