@@ -209,7 +209,7 @@ def _state_named(word: str) -> str:
             return name
     near = difflib.get_close_matches(word.upper(), known, n=2)
     hint = f"; did you mean {' or '.join(near).lower()}?" if near else ""
-    raise Misread(f"no node state is called {word!r}{hint}. Usage: {VERBS[Verb.LIST].usage}")
+    raise Misread(f"no node state is called {word!r}{hint or '.'} Usage: {VERBS[Verb.LIST].usage}")
 
 
 def _fits(node: Node, wanted: str) -> bool:
