@@ -7,7 +7,7 @@ Approval means this plan (promise 7): the hash covers what could make the yes wr
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
 from actions.contract import JobLoss, Observation, Standing
 from config.ids import PlanHash, StepId
@@ -83,7 +83,10 @@ class Plan:
 
     def to_json(self) -> JsonMap:
         """Plain values, for the artefact and `--json`."""
-        plain: JsonMap = json.loads(json.dumps(asdict(self)))
+        # Field by field: `asdict` copies each of ten thousand steps to its last value.
+        parts = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        parts["steps"] = [_fields_of(step) for step in self.steps]
+        plain: JsonMap = json.loads(json.dumps(parts))
         return plain
 
     @classmethod
@@ -101,6 +104,14 @@ class Plan:
             cause=plain["cause"],
             diagnosis=plain["diagnosis"],
         )
+
+
+def _fields_of(step: PlannedStep) -> dict[str, object]:
+    ends = [asdict(loss) for loss in step.jobs_end]
+    return {**{name: getattr(step, name) for name in _STEP}, "jobs_end": ends}
+
+
+_STEP = tuple(entry.name for entry in fields(PlannedStep))
 
 
 def _plain(arguments: JsonMap | None) -> str:
