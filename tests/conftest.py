@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.testbed.fixture import slurm_testbed
+
+__all__ = ["slurm_testbed"]
+
 # A slow machine is no failure; where CI is set, hypothesis' own "ci" settings stay beneath.
 settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")

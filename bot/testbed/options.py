@@ -16,8 +16,8 @@ class TestbedOptions:
     __test__ = False
 
     cluster: str = "sandbox"
-    slurmd_timeout: int = 60
-    """Seconds until a silent node is set DOWN and its jobs end."""
+    slurmd_timeout: int = 300
+    """Seconds until a silent node is set DOWN and its jobs end; Slurm's own default."""
     return_to_service: int = 1
     private_data: str = ""
     """For example `jobs`; empty means that everybody sees everything."""

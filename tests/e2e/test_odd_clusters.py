@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.odd import Odd, odd, odd_bot
+from bot.testbed import SlurmTestbed
+from tests.e2e import quiet
+from tests.e2e.odd import odd, odd_bot
 from tests.e2e.served import ServedBot
 from tests.e2e.twins import approve, carry_out, last_run, rows, settle
 from tests.patience import DEADLINE
@@ -14,12 +16,12 @@ __all__ = ["odd", "odd_bot"]
 pytestmark = [pytest.mark.e2e, pytest.mark.slurm]
 
 
-def test_a_bot_that_runs_as_root_does_not_start(odd: Odd, odd_bot: ServedBot) -> None:
-    folder = odd.testbed.folder / "as-root"
+def test_a_bot_that_runs_as_root_does_not_start(odd: SlurmTestbed, odd_bot: ServedBot) -> None:
+    folder = odd.folder / "as-root"
     folder.mkdir()
     config = folder / "nodewarden.yaml"
     config.write_text(odd_bot.config.read_text().replace(str(odd_bot.folder), str(folder)))
-    argv = [*odd.testbed.bot_python(), "-m", "bot.cli", "serve", "--config", str(config)]
+    argv = [*odd.bot_python(), "-m", "bot.cli", "serve", "--config", str(config)]
     done = subprocess.run(
         argv, cwd="/", capture_output=True, text=True, timeout=DEADLINE, check=False
     )
@@ -27,20 +29,22 @@ def test_a_bot_that_runs_as_root_does_not_start(odd: Odd, odd_bot: ServedBot) ->
     assert "the bot runs as root: give it an own user with AdminLevel=Admin" in done.stderr
 
 
-def test_doctor_proves_that_private_jobs_of_others_are_seen(odd: Odd, odd_bot: ServedBot) -> None:
-    job = odd.testbed.train(["gpu-02"])
-    odd.testbed.wait_for(
+def test_doctor_proves_that_private_jobs_of_others_are_seen(
+    odd: SlurmTestbed, odd_bot: ServedBot
+) -> None:
+    job = odd.train(["gpu-02"])
+    odd.wait_for(
         lambda: "1 jobs of 1 other users are seen" in odd_bot.ask("doctor").text,
         "doctor tells of the job",
     )
-    odd.testbed.cancel(job.id)
+    odd.cancel(job.id)
 
 
 def test_a_drain_that_a_killed_controller_forgot_is_recorded_and_paged(
-    odd: Odd, odd_bot: ServedBot
+    odd: SlurmTestbed, odd_bot: ServedBot
 ) -> None:
-    odd.settle()
-    testbed, saved = odd.testbed, odd.testbed.saved_nodes()
+    quiet.settle(odd)
+    testbed, saved = odd, odd.saved_nodes()
     assert carry_out(odd_bot, "drain", "gpu-05", "fans")[0] == "succeeded"
     testbed.forget_since(saved)
     assert "DRAIN" not in testbed.node("gpu-05")["State"]
@@ -53,21 +57,21 @@ def test_a_drain_that_a_killed_controller_forgot_is_recorded_and_paged(
 
 
 @pytest.fixture
-def without_rights(odd: Odd, odd_bot: ServedBot) -> Iterator[None]:
+def without_rights(odd: SlurmTestbed, odd_bot: ServedBot) -> Iterator[None]:
     """The bot's user is an ordinary one, which shows when the bot starts again."""
-    user = odd.testbed.bot_user
-    odd.testbed.run("sacctmgr", "-i", "modify", "user", user, "set", "adminlevel=None")
+    user = odd.bot_user
+    odd.run("sacctmgr", "-i", "modify", "user", user, "set", "adminlevel=None")
     odd_bot.stop()
     odd_bot.start()
     yield
-    odd.testbed.run("sacctmgr", "-i", "modify", "user", user, "set", "adminlevel=Admin")
+    odd.run("sacctmgr", "-i", "modify", "user", user, "set", "adminlevel=Admin")
 
 
 @pytest.mark.usefixtures("without_rights")
 def test_a_bot_without_rights_says_so_and_ends_no_job_that_it_cannot_see(
-    odd: Odd, odd_bot: ServedBot
+    odd: SlurmTestbed, odd_bot: ServedBot
 ) -> None:
-    testbed = odd.testbed
+    testbed = odd
     job = testbed.train(["gpu-02"])
     text = odd_bot.ask("doctor").text
     assert "has AdminLevel=none: Slurm will refuse node.drain and node.return" in text

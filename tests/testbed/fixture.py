@@ -1,4 +1,4 @@
-"""A running Slurm testbed, one per test session; other test packages import `slurm_testbed`.
+"""A running Slurm testbed, one per test session; tests/conftest.py makes it known to all.
 
 A test that changes a node puts it back, or takes nodes of its own.
 """

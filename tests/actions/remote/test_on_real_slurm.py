@@ -12,7 +12,6 @@ from actions.shell import Runner
 from bot.testbed import SlurmTestbed
 from config.node_names import NodeName
 from config.system_clock import SystemClock
-from tests.testbed.fixture import slurm_testbed as slurm_testbed
 
 pytestmark = pytest.mark.slurm
 

@@ -16,9 +16,7 @@ from config.ids import ClusterName
 from config.node_names import NodeName
 from config.system_clock import SystemClock
 from tests.actions.slurm.test_text_that_poses import POSING
-from tests.testbed.fixture import slurm_testbed
 
-__all__ = ["slurm_testbed"]
 pytestmark = pytest.mark.slurm
 
 SLEEP = "#!/bin/sh\nsleep 1000\n"

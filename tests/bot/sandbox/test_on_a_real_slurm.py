@@ -52,7 +52,7 @@ def test_the_demo_saves_a_training_job_and_ends_by_itself() -> None:
 
 def test_without_the_bot_the_same_job_dies() -> None:
     with fresh_folder() as folder:
-        testbed = SlurmTestbed(folder, nodes=3, options=TestbedOptions(slurmd_timeout=5))
+        testbed = SlurmTestbed(folder, nodes=3, options=TestbedOptions(slurmd_timeout=15))
         playground = SlurmPlayground(testbed)
         try:
             job = playground.train(("gpu-01", "gpu-02"))
