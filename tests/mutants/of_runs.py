@@ -7,6 +7,8 @@ _AGREEMENT = "tests/runbooks/engine/test_agreement.py"
 _STEPS = "tests/runbooks/engine/test_steps.py"
 _PAGING = "tests/runbooks/engine/test_paging.py"
 _RAILS = "tests/runbooks/engine/test_rails.py"
+_REACH = "tests/runbooks/engine/test_how_far_a_run_reaches.py"
+_ROWS = "tests/runbooks/engine/test_long_rows.py"
 
 MUTANTS = (
     Mutant(
@@ -291,5 +293,26 @@ MUTANTS = (
         old="            run_rows.update(cursor, run, fold(run, record), record)",
         new="            run_rows.update(cursor, run, run, record)",
         test=_EFFECT,
+    ),
+    Mutant(
+        promise="nodes that a step found count before anything is done",
+        file="runbooks/engine.py",
+        old="        denied = self._reach.plan(frame, ahead)",
+        new='        denied = ""',
+        test=_REACH,
+    ),
+    Mutant(
+        promise="each step is asked for with the nodes of the whole request",
+        file="runbooks/reach.py",
+        old="        most = max(len(nodes), spread, len(self._in_request(frame, spec.permission)))",
+        new="        most = len(nodes)",
+        test=_REACH,
+    ),
+    Mutant(
+        promise="what was found out about a run is forgotten when it changes",
+        file="runbooks/places.py",
+        old="                (found.add if now.state is state else found.discard)(key)",
+        new="                found |= {key} if now.state is state else set()",
+        test=_ROWS,
     ),
 )

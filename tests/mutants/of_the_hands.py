@@ -160,4 +160,18 @@ MUTANTS = (
         new="        if isinstance(decision, Denied) and decision is None:\n            raise _Refused",
         test="tests/bot/slack/test_decisions.py",
     ),
+    Mutant(
+        promise="no job list that cannot be believed proves whose jobs are concerned",
+        file="audit_log/policy.py",
+        old="    if target.blind:",
+        new="    if target.blind and not scope.own_jobs:",
+        test="tests/bot/test_own_jobs_of_a_blind_cluster.py",
+    ),
+    Mutant(
+        promise="a host that gave no answer has no boot",
+        file="actions/remote/visit.py",
+        old="    if result.ok and _BOOT_ID.fullmatch(said):",
+        new="    if _BOOT_ID.fullmatch(said):",
+        test="tests/actions/remote/test_boot_ids.py",
+    ),
 )
