@@ -2,7 +2,9 @@
 
 from tests.mutants.mutant import Mutant
 
-_WRITER_OLD = """            self._connection.execute("COMMIT")
+_WRITER_OLD = """            begun = time.monotonic()
+            self._connection.execute("COMMIT")
+            self._commit_took = time.monotonic() - begun
         except StoreError as error:
             self._roll_back(before)
             self._fail(batch, error)
