@@ -61,9 +61,11 @@ def everything(folder: Path, load: Load) -> Told:
             bufsize=0,
         )
         stack.callback(crowd.kill)
+        early = load.commands // 2
+        sent = typed(slack, early)  # while the bot has just begun and the crowd is on its way
         if crowd.stdout is None or crowd.stdout.readline().decode().strip() != AT_WORK:
             raise RuntimeError("the crowd did not come")
-        sent = typed(slack, load.commands)
+        sent += typed(slack, load.commands - early, early)
         missed = sum(one.interaction.acked_after is None for one in sent)
         said, _ = crowd.communicate(timeout=LONGEST)
     return Told(commands=len(sent), missed=missed, **json.loads(said))

@@ -97,14 +97,14 @@ def open_runs(folder: Path) -> int:
     return head
 
 
-def typed(slack: SlackStandIn, count: int) -> list[Command]:
-    """Commands typed at a steady rate, and settled."""
+def typed(slack: SlackStandIn, count: int, first: int = 0) -> list[Command]:
+    """Commands typed at a steady rate, and settled; `first` is the number of the first one."""
     person = slack.person("ann")
     sent: list[Command] = []
     begun = time.monotonic()
     for number in range(count):
         time.sleep(max(0.0, begun + number / RATE - time.monotonic()))
-        sent.append(person.command("#ops", _words(number)))
+        sent.append(person.command("#ops", _words(first + number)))
     slack.wait_until(lambda: all(one.interaction.settled for one in sent), within=30)
     return sent
 
