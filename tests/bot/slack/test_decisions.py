@@ -157,7 +157,7 @@ def test_a_button_that_nobody_knows_is_out_of_date(
 def test_first_click_after_a_restart_works_and_no_second_card_appears(
     slack: SlackStandIn, site: Site, waiting: Message
 ) -> None:
-    slack.wait_until(lambda: len(waiting.thread()) > 0)
+    slack.wait_until(lambda: any(reply.stored.broadcast for reply in waiting.thread()))
     rung = len(waiting.thread())
     site.stop()
     site.start()
