@@ -16,7 +16,7 @@ from actions.shell import Command, NotStarted, Runner
 from bot.sandbox.playground import SandboxError, log_tail
 from bot.sandbox.waiting import wait_for
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds in which a program must have ended after SIGTERM."""
 
 

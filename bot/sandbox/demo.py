@@ -15,14 +15,12 @@ from bot.sandbox.playground import Playground, SandboxError, log_tail
 from bot.sandbox.sandbox import Sandbox
 from bot.sandbox.shown_card import ShownCard, card_in
 from bot.sandbox.stage import Screen
-from bot.sandbox.waiting import wait_for
+from bot.sandbox.waiting import PATIENCE, wait_for
 from bot.standin.vocabulary import Message
 
 NODES = ("gpu-01", "gpu-02")
 FOREIGN = "gpu-05"
 FOREIGN_REASON = "fan is loud, vendor comes"
-CARD_SECONDS = 90.0
-STEP_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,7 @@ class Demo:
         self._tell(f"slurmd on {dropped} is killed; Slurm ends the job if nobody acts")
         command = f"/ops run node-dropped {dropped}"
         asked = self.sandbox.slack.person("ann").command(CHANNEL, command)
-        latency = asked.ack(within=10.0).latency
+        latency = asked.ack().latency
         self._tell(f"ann types {command} in Slack; acknowledged in {latency * 1000:.0f} ms")
         self._watch(dropped)
         before = playground.progress(job, dropped)
@@ -80,7 +78,7 @@ class Demo:
                 wait_for(
                     lambda: not self.sandbox.playground.quiet_for(),
                     "the end of slurmctld's first minute",
-                    left + STEP_SECONDS,
+                    left + PATIENCE,
                     look=1.0,
                 )
 
@@ -92,8 +90,8 @@ class Demo:
     def _watch(self, node: str) -> None:
         """Show each version of the card until it rests."""
         channel = self.sandbox.slack.channel(CHANNEL)
-        message = channel.expect(f"node-dropped {node}", within=STEP_SECONDS)
-        end = time.monotonic() + CARD_SECONDS
+        message = channel.expect(f"node-dropped {node}", within=PATIENCE)
+        end = time.monotonic() + PATIENCE
         card = card_in(message)
         self.screen.card(card)
         while not card.rests:
@@ -104,7 +102,7 @@ class Demo:
     def _next_version(self, message: Message, before: ShownCard, left: float) -> ShownCard:
         changed = self.sandbox.slack.world.wait_for(lambda: card_in(message) != before, left)
         if not changed:
-            raise SandboxError(f"the card did not come to rest in {CARD_SECONDS:g} s")
+            raise SandboxError(f"the card did not come to rest in {PATIENCE:g} s")
         return card_in(message)
 
     def _findings(self, job: str, dropped: str, before: int | None) -> Sequence[Finding]:
@@ -114,7 +112,6 @@ class Demo:
             wait_for(
                 lambda: (playground.progress(job, dropped) or 0) > before,
                 f"the next step of job {job} on {dropped}",
-                STEP_SECONDS,
             )
             now = playground.progress(job, dropped)
             claim = f"{dropped} went on with its next step"

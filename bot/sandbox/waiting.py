@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from bot.sandbox.playground import SandboxError
 
-PATIENCE = 60.0
+PATIENCE = 300.0
+"""Seconds after which something hangs; a slow machine that is busy needs minutes for what takes seconds."""
 _LOOK = 0.05
 
 
