@@ -4,11 +4,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from actions.simulated.wire import Request
-from tests.patience import DEADLINE
+from tests.patience import DEADLINE, until
 from tests.sweep.served import Served, Witnessed, cluster
 
 World = tuple[Witnessed, Callable[[str], Served]]
@@ -20,6 +21,15 @@ def world() -> Iterator[World]:
         yield opened
 
 
+def stands(pid: int) -> bool:
+    """Whether every thread is stopped: one of them takes the signal, and others may still run then."""
+    states = Path(f"/proc/{pid}/task").glob("*/stat")
+    try:
+        return all(state.read_text().rpartition(")")[2].split()[0] == "T" for state in states)
+    except FileNotFoundError:  # a thread ended meanwhile
+        return False
+
+
 def stopped_in_its_first_write(seen: Witnessed, bot: Served, *words: str) -> None:
     """Ask for effects, and stop the bot's process while the first of them is under way."""
     caught = threading.Event()
@@ -27,6 +37,9 @@ def stopped_in_its_first_write(seen: Witnessed, bot: Served, *words: str) -> Non
     def stop(request: Request, pid: int) -> None:
         if not caught.is_set():
             os.kill(pid, signal.SIGSTOP)
+            until(
+                lambda: stands(pid), lambda: "it does not stand"
+            )  # only then is its write answered
             caught.set()
 
     seen.at_write = stop
