@@ -1,6 +1,7 @@
 """Node access on the nodes of a real Slurm: facts, a dead slurmd, and each way to be unreachable."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
@@ -12,22 +13,30 @@ from actions.shell import Runner
 from bot.testbed import SlurmTestbed
 from config.node_names import NodeName
 from config.system_clock import SystemClock
+from tests.patience import DEADLINE
 
 pytestmark = pytest.mark.slurm
 
 A, B = NodeName("gpu-03"), NodeName("gpu-04")
 
 
-@pytest.fixture
-def nodes(slurm_testbed: SlurmTestbed) -> Iterator[RemoteNodes]:
-    settings = RemoteSettings(
-        ssh_config=slurm_testbed.ssh_config, connect_limit=timedelta(seconds=3)
-    )
+@contextmanager
+def hands_on(testbed: SlurmTestbed, limit: timedelta) -> Iterator[RemoteNodes]:
+    """Hands that give up after this time."""
+    settings = RemoteSettings(ssh_config=testbed.ssh_config, connect_limit=limit)
     hands = RemoteNodes(
         settings, Runner(), SystemClock(), redact=lambda text: text, connected=lambda: True
     )
-    yield hands
-    hands.close()
+    try:
+        yield hands
+    finally:
+        hands.close()
+
+
+@pytest.fixture
+def nodes(slurm_testbed: SlurmTestbed) -> Iterator[RemoteNodes]:
+    with hands_on(slurm_testbed, timedelta(seconds=DEADLINE)) as hands:
+        yield hands
 
 
 def test_a_visit_reads_boot_gpus_and_faults(
@@ -74,9 +83,12 @@ def test_a_dead_slurmd_is_seen_started_and_restarted(
 def test_each_way_to_be_unreachable_has_its_verdict(
     fault: str, repair: str, verdict: Reach, slurm_testbed: SlurmTestbed, nodes: RemoteNodes
 ) -> None:
+    never_answers = verdict in {Reach.TIME_OUT, Reach.NO_SHELL}
+    limit = timedelta(seconds=3 if never_answers else DEADLINE)
     getattr(slurm_testbed, fault)(B)
     try:
-        found = nodes.reach(B)
+        with hands_on(slurm_testbed, limit) as hands:
+            found = hands.reach(B)
     finally:
         if repair:
             getattr(slurm_testbed, repair)(B)
