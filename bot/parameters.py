@@ -18,6 +18,8 @@ from runbooks.values import nodes_in, settle
 
 _NAMED = re.compile(r"[a-z][a-z0-9_]*=", re.ASCII)
 """A parameter by name; anything else with `=` in it is read as nodes, and refused as such."""
+_NUMBER = re.compile(r"-?\d{1,15}", re.ASCII)
+"""What a record can hold as a whole number."""
 _OF_NODES = frozenset({ValueType.NODE, ValueType.NODES})
 
 
@@ -34,7 +36,9 @@ def parameters(
     target = next((entry for entry in runbook.parameters if entry.type in _OF_NODES), None)
     nodes, values = NodeSet(), dict[str, Json]()
     if target is not None:
-        if not plain and target.name in named:
+        if plain and target.name in named:
+            raise CannotDo(f"the nodes are given twice, also as {target.name}=: give them once")
+        if target.name in named:
             plain = [named.pop(target.name)]
         where, nodes = inventory.resolve(",".join(plain), cluster)
         values[target.name] = _nodes(runbook, target, nodes)
@@ -76,7 +80,7 @@ def _value(
             raise CannotDo(f"{name} is one node, {nodes} are {len(nodes)}")
         return _nodes(runbook, parameter, nodes)
     if parameter.type is ValueType.NUMBER:
-        if not text.lstrip("-").isdecimal():
+        if not _NUMBER.fullmatch(text):
             raise CannotDo(f"{name} is a whole number, not {text!r}")
         return int(text)
     if parameter.type is ValueType.TRUTH:

@@ -66,3 +66,16 @@ def test_one_node_is_not_several(inventory: Inventory) -> None:
         parameters(inventory, book(NODE, SPARE), ["gpu-1", "spare=gpu-[2-3]"], None)
     with pytest.raises(CannotDo, match="works on one node"):
         parameters(inventory, book(NODE, SPARE), ["gpu-[2-3]"], None)
+
+
+def test_nodes_that_are_given_twice_are_refused(inventory: Inventory) -> None:
+    with pytest.raises(CannotDo, match="given twice"):
+        parameters(inventory, book(NODE), ["gpu-1", "node=gpu-9"], None)
+
+
+@pytest.mark.parametrize("text", ["--5", "-", "", "9" * 30, "٣"])
+def test_what_is_no_whole_number_is_refused(inventory: Inventory, text: str) -> None:
+    count = Parameter(name="count", type=ValueType.NUMBER, help="how many", required=False)
+    with pytest.raises(CannotDo, match="whole number"):
+        parameters(inventory, book(NODE, count), ["gpu-1", f"count={text}"], None)
+    assert parameters(inventory, book(NODE, count), ["gpu-1", "count=-5"], None)[2]["count"] == -5
