@@ -116,3 +116,9 @@ def about_run(text: str, run: str) -> str:
     if verb.lower() in RUN_VERBS and not _NAMES_RUN.match(rest.lstrip()):
         return f"{verb} {run} {rest}".strip()
     return text
+
+
+def names_run(text: str, run: str) -> bool:
+    """Whether these words are about that run and no other."""
+    verb, named, *_ = [*straighten(text).split(), "", ""]
+    return verb.lower() in RUN_VERBS and named in {run, run.removeprefix("run-")}

@@ -226,7 +226,8 @@ class Listeners:
         run = await asyncio.to_thread(self.stories.run_at, ask.channel, ask.thread)
         if run is None:
             return ask
-        return replace(ask, text=asks.about_run(ask.text, run), at_card=True)
+        text = asks.about_run(ask.text, run)
+        return replace(ask, text=text, at_card=asks.names_run(text, run))
 
     async def on_event(self, body: Body) -> None:
         """Accounts, groups and channels change."""

@@ -53,3 +53,19 @@ def test_this_is_no_command(event: dict[str, Any]) -> None:
 )
 def test_in_the_thread_of_a_card_a_verb_means_its_run(said: str, meant: str) -> None:
     assert asks.about_run(said, "run-7") == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "same"),
+    [
+        ("resume run-7 --done", True),
+        ("Resume 7", True),
+        ("resume run-8", False),
+        ("drain lab-01 x", False),
+        ("drain run-7 x", False),
+        ("abort", False),
+        ("", False),
+    ],
+)
+def test_only_words_about_the_run_of_a_card_mean_that_card(said: str, same: bool) -> None:
+    assert asks.names_run(said, "run-7") is same
