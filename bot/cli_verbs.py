@@ -186,7 +186,15 @@ def _halt_file_first(folder: Path, reason: tuple[str, ...]) -> None:
 
 def _halt_by_file(given: dict[str, Any], away: BotAway) -> int:
     """No bot answered: the file alone counts."""
-    path = _data_folder(given) / "halt"
+    folder = _data_folder(given)
+    if not _is_data_folder(folder):  # a file beside the socket would stop nothing
+        click.echo(
+            f"{away}; NOT halted: the halt file in the bot's data folder cannot be written by you: ask"
+            " the bot's account, or name the folder with --config",
+            err=True,
+        )
+        return _AWAY_CODE
+    path = folder / "halt"
     if os.access(path, os.F_OK):
         click.echo("halted: no new effect begins. The bot did not answer; it keeps to the file")
         return 0

@@ -47,3 +47,14 @@ def test_who_cannot_write_there_is_told_whom_to_ask(
     said = CliRunner().invoke(main, ["halt", "smoke", "--socket", str(away)])
     assert said.exit_code == 4
     assert "cannot be written by you" in said.output
+
+
+def test_a_halt_file_beside_the_socket_halts_nothing_and_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.cli_verbs.DATA_FOLDER", tmp_path / "none")
+    (tmp_path / "halt").touch()
+    said = CliRunner().invoke(main, ["halt", "smoke", "--socket", str(tmp_path / "nw.sock")])
+    assert said.exit_code == 4
+    assert "NOT halted" in said.output
+    assert str(tmp_path / "halt") not in said.output
