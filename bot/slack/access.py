@@ -68,7 +68,9 @@ class Access:
         except (Limited, Unsent, Unanswered):
             return None
         word = self._socket_refused()
-        return _told("app_token", word) if word in REFUSALS else ""
+        if word in REFUSALS:
+            return _told("app_token", word)
+        return None if word else ""
 
     def _page(self, lost: str) -> None:
         """Page where nobody was, and say that it is over where somebody was; also after a restart."""

@@ -113,7 +113,9 @@ class Connection:
 
     async def _greeting_line(self) -> Line | None:
         """A new connection that has greeted, None when it does not."""
-        line = self._tried = self._make()
+        line, before = self._make(), self.refused
+        line.client.refused = before  # until Slack says something else
+        self._tried = line
         connecting = asyncio.create_task(line.client.connect())
         greeted = False
         try:
