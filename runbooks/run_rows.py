@@ -172,7 +172,7 @@ def update(cursor: ProjectionCursor, before: Run, run: Run, record: Record) -> N
     for turn, (key, step) in _changed(before.steps, run.steps):
         cursor.execute(
             "INSERT INTO run_steps VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (place) DO UPDATE SET body = excluded.body",
+            "ON CONFLICT (place) DO UPDATE SET key = excluded.key, body = excluded.body",
             (number * STEPS + turn, run.id, key, _STEP.dump_json(step).decode()),
         )
     _known.keep(record.digest, run)
@@ -181,7 +181,9 @@ def update(cursor: ProjectionCursor, before: Run, run: Run, record: Record) -> N
 def _changed(
     before: Mapping[str, StepRecord], after: Mapping[str, StepRecord]
 ) -> Iterator[tuple[int, tuple[str, StepRecord]]]:
-    """Steps that are new or replaced, with their turn: a fold never takes one away or moves it."""
+    """Steps that are new, replaced or moved on by one that was taken over, with their turn: a fold
+    never takes one away.
+    """
     if after is before:
         return iter(())
     old = chain(before.values(), repeat(None))

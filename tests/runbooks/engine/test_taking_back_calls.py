@@ -9,6 +9,7 @@ from audit_log.rebuild import rebuild
 from audit_log.records import EventKind
 from bot.slack.stories import _details
 from config.ids import RunId
+from runbooks import run_rows
 from runbooks.machine import Move, RunState
 from runbooks.run import Run, StepState
 from tests.runbooks.engine.lamps import ANN, LIGHT, Bench
@@ -73,6 +74,8 @@ POINT = LIGHT.replace("runbook: light", "runbook: point").replace(
     "do: lamp.on", "do: lamp.on\n    point_of_no_return: true"
 )
 
+THEN = CALLER.format(name="then", called="pair").replace('  - {id: ok, approve: "Go on?"}\n', "")
+
 BOOKS = {
     "light": LIGHT,
     "pair": PAIR,
@@ -80,6 +83,7 @@ BOOKS = {
     "point": POINT,
     "caller": CALLER.format(name="caller", called="pair"),
     "outer": CALLER.format(name="outer", called="inner"),
+    "then": THEN,
     "final": CALLER.format(name="final", called="point"),
 }
 
@@ -227,3 +231,15 @@ def test_what_was_taken_over_is_folded_again_from_the_ledger(bench: Bench) -> No
     assert EventKind.STEP_TAKEN_OVER in bench.kinds(run.id)
     assert rebuild(bench.ledger).differing == ()
     assert bench.run(run.id) == run
+
+
+def test_what_was_taken_over_stands_in_the_rows_in_its_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.world.owner["l7"] = "dan"
+    run = bench.go(bench.ask("then", node="l1"))
+    assert list(run.steps)[-1] == "after"  # it failed, and stands behind what was taken over
+    assert EventKind.STEP_TAKEN_OVER in bench.kinds(run.id)
+    monkeypatch.setattr(run_rows, "_known", run_rows.Known())
+    read = bench.run(run.id)
+    assert list(read.steps.items()) == list(run.steps.items())
