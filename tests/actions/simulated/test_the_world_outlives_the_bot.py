@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
@@ -27,18 +28,18 @@ from tests.patience import DEADLINE
 FORK = get_context("fork")
 
 
-def in_child(work: Callable[[], None]) -> int:
-    """Run this in a forked process; its id."""
+def in_child(work: Callable[[], None]) -> ForkProcess:
+    """Run this in a forked process."""
     process = FORK.Process(target=work)
     process.start()
-    assert process.pid is not None
-    return process.pid
+    return process
 
 
-def ended(pid: int) -> int:
-    """Wait for a child; the signal that ended it, or 0."""
-    _, status = os.waitpid(pid, 0)
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+def ended(child: ForkProcess) -> int | None:
+    """Wait for a child; its exit code, or the signal that ended it with a minus."""
+    # Not by `waitpid`: whoever starts a further process reaps those that have ended.
+    child.join(DEADLINE)
+    return child.exitcode
 
 
 def test_a_write_whose_caller_is_killed_while_it_waits_still_happens(
@@ -55,10 +56,10 @@ def test_a_write_whose_caller_is_killed_while_it_waits_still_happens(
     with SimulationServer(Stage(world), socket_path, watch):
         plugs = Plugs(path=socket_path)
         plugs.fail_next(FaultKind.APPLIED_LATER, delay=3 * SECOND, holds=True)
-        pid = in_child(lambda: cluster.drain(N7, "x"))
+        child = in_child(lambda: cluster.drain(N7, "x"))
         assert arrived.wait(DEADLINE)
-        os.kill(pid, signal.SIGKILL)
-        assert ended(pid) == signal.SIGKILL
+        child.kill()
+        assert ended(child) == -signal.SIGKILL
         assert not cluster.fresh_node(N7).draining
         plugs.forward(3 * SECOND)
         assert cluster.fresh_node(N7).draining
@@ -78,8 +79,8 @@ def test_a_watch_can_kill_the_caller_before_or_after_its_effect(
 
     with SimulationServer(Stage(world), socket_path, watch):
         for name in (N7, N8):
-            pid = in_child(lambda name=name: cluster.drain(name, "x"))  # type: ignore[misc]
-            assert ended(pid) == signal.SIGKILL
+            child = in_child(lambda name=name: cluster.drain(name, "x"))  # type: ignore[misc]
+            assert ended(child) == -signal.SIGKILL
             assert cluster.fresh_node(name).draining
             kill_at = next(moments, "")
 
@@ -87,7 +88,7 @@ def test_a_watch_can_kill_the_caller_before_or_after_its_effect(
 def test_a_process_forked_in_the_middle_of_a_call_does_not_hold_its_caller(
     world: World, socket_path: Path
 ) -> None:
-    children: list[int] = []
+    children: list[ForkProcess] = []
     read, write = os.pipe()
 
     def stay() -> None:
@@ -101,7 +102,7 @@ def test_a_process_forked_in_the_middle_of_a_call_does_not_hold_its_caller(
         line = Line(path=socket_path, limit=timedelta(seconds=DEADLINE))
         SimulatedCluster(name=ClusterName("sim"), line=line).drain(N7, "x")
         (child,) = children
-        assert os.waitpid(child, os.WNOHANG) == (0, 0)
+        assert child.is_alive()
         os.write(write, b"x")
         assert ended(child) == 0
     os.close(read)
@@ -139,7 +140,7 @@ def test_many_processes_at_once_each_get_their_own_answer(served: Served) -> Non
             assert served.cluster.fresh_node(name).name == name
 
     children = [in_child(lambda name=name: look(name)) for name in names]  # type: ignore[misc]
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * len(names)
+    assert [ended(child) for child in children] == [0] * len(names)
 
 
 def test_it_runs_as_a_process_of_its_own_and_ends_on_sigterm(socket_path: Path) -> None:
