@@ -23,7 +23,12 @@ _CHANGING = (
     (re.compile(r"\bpid \d+ on [^\s)]+"), "pid <pid> on <host>"),
     (re.compile(r"\b[0-9a-f]{16,64}\b"), "<digest>"),
     # One bot hears the refusals of a whole file within a minute, and says so from the 31st on.
-    (re.compile(r"(\n| · )?too many: more than \d+ of your requests were refused in a minute[^\n]*"), ""),
+    (
+        re.compile(
+            r"(\n| · )?too many: more than \d+ of your requests were refused in a minute[^\n]*"
+        ),
+        "",
+    ),
     (re.compile(r"<folder>[^\s:;,)]*/tmp[^\s/]*"), "<folder>"),
 )
 
