@@ -136,10 +136,17 @@ class Anchoring:
         for post in self._posts:
             if post.busy:
                 continue
-            post.busy, ended = True, threading.Event()
-            threading.Thread(
+            ended = threading.Event()
+            thread = threading.Thread(
                 target=self._deliver, args=(post, anchor, now.monotonic, ended), daemon=True
-            ).start()
+            )
+            post.busy = True
+            try:
+                thread.start()
+            except RuntimeError as error:  # no thread is left: this sink waits for the next turn
+                post.busy = False
+                self._turn(post, str(error))
+                continue
             under_way.append((post, ended))
         end = time.monotonic() + PATIENCE
         for post, ended in under_way:

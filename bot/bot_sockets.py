@@ -98,7 +98,14 @@ def _unusable(path: Path) -> str:
 
 
 def _free(path: Path) -> Path:
-    """The path, unless somebody listens there: what the ledger's lock cannot know."""
+    """The path, unless somebody listens there, which the ledger's lock cannot know, or something
+    lies there that is no socket and would be removed.
+    """
+    if path.exists() and not path.is_socket():
+        raise CannotListen(
+            f"{path} is not a socket and was left alone: move it away, or name another path under "
+            "bot.socket"
+        )
     if _answers(path):
         raise CannotListen(
             f"another program listens at {path}: end it, or name another path under bot.socket"

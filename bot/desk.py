@@ -112,7 +112,7 @@ class Desk:
         except _Refused as early:
             return early.reply
         except (NodeNameError, CannotDo, ParameterError, IllegalTransition) as problem:
-            if VERBS[request.command.verb].changes:  # a question is not recorded
+            if request.command.changes:  # a question is not recorded
                 verb = request.command.verb.value
                 self._gate.refuse(request.actor, request.door, verb, str(problem))
             return refused(*str(problem).splitlines(), *self._too_many(request))

@@ -42,8 +42,8 @@ from config.settings import Slack
 log = logging.getLogger(__name__)
 
 SCOPES = frozenset(
-    "app_mentions:read channels:history channels:read chat:write commands groups:read im:history"
-    " users:read usergroups:read".split()
+    "app_mentions:read channels:history channels:read chat:write commands groups:history"
+    " groups:read im:history users:read usergroups:read".split()
 )
 """What the app needs."""
 PACE = Pace()

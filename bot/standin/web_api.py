@@ -76,7 +76,8 @@ class WebApi:
         self._files = FileMethods(chat=self.chat)
         self.methods = self._table()
         self.scopes = {m.scope for m in self.methods.values() if m.scope and not m.app_token}
-        self.scopes |= {"commands", "app_mentions:read", "groups:read", "im:history"}
+        self.scopes |= {"commands", "app_mentions:read", "im:history"}
+        self.scopes |= {"groups:read", "groups:history"}
 
     def _table(self) -> dict[str, Method]:
         chat, views = self.chat, self.views

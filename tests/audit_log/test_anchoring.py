@@ -123,3 +123,21 @@ def test_a_fault_of_a_sink_is_no_anchor(ledger: Ledger, clock: HandClock) -> Non
     status = Anchoring(ledger, clock, [Faulty()]).anchor_now()
     assert status.newest is None
     assert status.failing == ("memory: KeyError in its own code",)
+
+
+def test_a_sink_for_which_no_thread_is_left_is_said_and_asked_the_next_time(
+    ledger: Ledger, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = Sink()
+    anchoring = Anchoring(ledger, clock, [sink])
+
+    def none_is_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as crowded:
+        crowded.setattr(threading.Thread, "start", none_is_left)
+        status = anchoring.anchor_now()
+    assert status.failing == (f"{sink.name}: can't start new thread",)
+    anchoring.anchor_now()
+    assert len(sink.anchors) == 1
+    assert works(ledger) == [False, True]

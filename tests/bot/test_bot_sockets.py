@@ -94,6 +94,14 @@ def test_the_place_of_another_bot_is_never_taken(places: tuple[Path, Path]) -> N
     assert to_listen(None, data).path == run, "what a killed bot left is no bot"
 
 
+def test_a_file_that_is_no_socket_is_left_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("not yours")
+    with pytest.raises(CannotListen, match="is not a socket and was left alone"):
+        to_listen(path, tmp_path)
+    assert path.read_text() == "not yours"
+
+
 def test_a_bot_with_a_data_folder_of_its_own_does_not_sit_at_the_common_place(
     places: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -28,3 +28,11 @@ def test_a_crowd_of_refusals_is_answered_with_too_many_and_recorded_once(tmp_pat
         assert len(told) == MOST + 2
         assert told[-1].data["of"] == {"denied halt.clear": 1, "refused drain": 1}
         assert "2 refusals beyond" in site.told("adm", "audit since=1h")
+
+
+def test_a_refused_confirmation_after_a_restore_is_recorded(tmp_path: Path) -> None:
+    with whole(tmp_path) as site:
+        assert site.says("adm", "audit confirm all checked").kind is ReplyKind.REFUSED
+        ledger = site.bot.parts.ledger
+        told = [r.event for r in ledger.records() if r.event.kind is EventKind.REQUEST_REFUSED]
+        assert [event.data["why"] for event in told] == ["no restore waits for a confirmation"]
