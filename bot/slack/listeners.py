@@ -148,6 +148,8 @@ class Listeners:
     ) -> None:
         """Tell the person unless that was done before, and show the run as it is now."""
         if not told:
+            if not task.done():  # a click says nothing by itself, and Slack sends none twice
+                await self.answering.tell(ask, shown(refused(NOT_YET), command).content)
             await self._tell(ask, task)
         self._refresh(command, await task)
 

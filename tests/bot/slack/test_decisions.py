@@ -1,15 +1,20 @@
 """Who may decide in Slack, with buttons and words: the clicking person, once, by state."""
 
 import re
+import threading
 from typing import Any
 
 import pytest
 
 from audit_log.records import EventKind
+from bot.desk import Request
+from bot.replies import Reply
+from bot.slack import listeners
 from bot.standin.server import SlackStandIn
 from bot.standin.vocabulary import Message
 from runbooks.rails import Needed, PlanGate
 from tests.bot.slack.conftest import Site
+from tests.patience import DEADLINE
 
 
 @pytest.fixture
@@ -41,6 +46,25 @@ def test_another_person_approves_and_the_card_says_so(
     assert waiting.buttons == ()
     assert approvals(site) == 1
     assert slack.unacked == 0
+
+
+def test_a_click_whose_commit_is_slow_is_told_so_and_answered_afterwards(
+    slack: SlackStandIn, site: Site, waiting: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "ACK_PATIENCE", 0.1)
+    submit, disk = site.bot.desk.submit, threading.Event()
+
+    def slowly(request: Request) -> Reply:
+        assert disk.wait(DEADLINE)
+        return submit(request)
+
+    monkeypatch.setattr(site.bot.desk, "submit", slowly)
+    click = waiting.click("Approve", by="bob")
+    click.expect_ephemeral("not recorded yet; the answer follows")
+    assert approvals(site) == 0
+    disk.set()
+    click.expect_ephemeral("run-1 approved")
+    assert approvals(site) == 1
 
 
 def test_a_plan_that_waits_rings_with_a_mention_of_who_may_approve(
