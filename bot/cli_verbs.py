@@ -39,9 +39,14 @@ class _VerbCommand(click.Command):
 def _completed(spec: VerbSpec, context: click.Context, begun: str) -> list[str]:
     """What a shell offers where TAB was pressed; nothing where anything is in the way."""
     from bot.completion import candidates
+    from config.load import ConfigErrors
 
     given = {"socket": None, "config": (), **context.params}
-    return candidates(spec, tuple(given.get("words") or ()), begun, _socket(given))
+    try:
+        path = _socket(given)
+    except (ConfigErrors, OSError):  # the command itself says what is wrong with the files
+        return []
+    return candidates(spec, tuple(given.get("words") or ()), begun, path)
 
 
 def verb_command(spec: VerbSpec) -> click.Command:

@@ -187,7 +187,8 @@ class Visitors:
         try:
             return await asyncio.wait_for(asyncio.shield(self._begin(name)), PATIENCE)
         except (TimeoutError, Said, Limited, Unsent, Unanswered) as problem:
-            if known is not None and self._age(name) < STALE:
+            gone = isinstance(problem, Said) and problem.error == "user_not_found"
+            if known is not None and self._age(name) < STALE and not gone:
                 return known.told
             raise TurnedAway(f"Slack does not say who you are ({problem}); try again") from problem
 

@@ -134,6 +134,11 @@ def test_the_shell_gets_names_and_no_message(tmp_path: Path) -> None:
     assert (told.stdout.split(), told.stderr) == (["plain,gpu-7"], "")
     away = tab("nodewarden node gpu", NODEWARDEN_SOCKET=str(tmp_path / "nobody"))
     assert (away.stdout.split(), away.stderr) == ([], "")
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("bot: no\n")
+    for named in (wrong, tmp_path / "none.yaml"):
+        odd = tab(f"nodewarden node --config {named} gpu")
+        assert (odd.stdout.split(), odd.stderr) == ([], "")
 
 
 def test_every_verb_with_words_says_what_may_stand_there() -> None:

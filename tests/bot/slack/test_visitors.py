@@ -11,7 +11,7 @@ from bot.identities import Identities
 from bot.slack import visitors
 from bot.slack.asks import Ask
 from bot.slack.visitors import TurnedAway, Visitors
-from bot.slack.web import Unsent, Web
+from bot.slack.web import Said, Unsent, Web
 from config.actors import Actor, ActorKind, Identity
 from config.ids import ActorId
 from tests.patience import DEADLINE
@@ -41,7 +41,7 @@ class Slack:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.account: dict[str, Any] = {"team_id": TEAM}
-        self.down = False
+        self.trouble: Said | Unsent | None = None
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -49,8 +49,8 @@ class Slack:
         self.asked.append((method, next(iter(arguments.values()))))
         account = dict(self.account)
         await self.gate.wait()
-        if self.down:
-            raise Unsent("no connection")
+        if self.trouble is not None:
+            raise self.trouble
         return {"user": account} if method == "users.info" else {"channel": {}}
 
 
@@ -132,14 +132,27 @@ def test_while_slack_is_down_the_last_answer_counts_and_without_one_nobody_is_le
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scene(slack: Slack, known: Visitors) -> None:
-        slack.down = True
+        slack.trouble = Unsent("no connection")
         with pytest.raises(TurnedAway, match="who you are"):
             await known.admit(ASK)
-        slack.down = False
+        slack.trouble = None
         await known.admit(ASK)
-        slack.down = True
+        slack.trouble = Unsent("no connection")
         monkeypatch.setattr(visitors, "FRESH", 0.0)
         assert await known.admit(ASK) is ANN
+
+    play(scene)
+
+
+def test_somebody_whom_slack_no_longer_knows_is_not_let_in_by_an_older_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene(slack: Slack, known: Visitors) -> None:
+        await known.admit(ASK)
+        monkeypatch.setattr(visitors, "FRESH", 0.0)
+        slack.trouble = Said("user_not_found")
+        with pytest.raises(TurnedAway, match="user_not_found"):
+            await known.admit(ASK)
 
     play(scene)
 
