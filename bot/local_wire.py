@@ -88,7 +88,7 @@ def card_json(card: Card) -> JsonMap:
         "title": card.title,
         "lines": list(card.lines),
         "steps": list(card.steps),
-        "next": [button.command for button in card.buttons],
+        "next": [button.typed for button in card.buttons],
     }
 
 

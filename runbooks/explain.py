@@ -16,6 +16,10 @@ from runbooks.told import Told
 from runbooks.wording import clocked, cut, minute, where
 
 
+CLICKED = "clicked"
+"""The reason that a click gives: nobody writes one on a phone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
     """A click that says a command."""
@@ -26,6 +30,12 @@ class Button:
     danger: bool = False
     confirm: str = ""
     """A question to be answered first; empty for none."""
+
+    @property
+    def typed(self) -> str:
+        """The command for whoever types it: the reason is theirs to write."""
+        bare = self.command.removesuffix(f" {CLICKED}")
+        return self.command if bare == self.command else f'{bare} "reason"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +89,8 @@ def _buttons(run: Run, question: str) -> tuple[Button, ...]:
             )
         case RunState.NEEDS_PERSON:
             return (
-                Button(label="It is done", command=f"resume {run.id}{asked} --done clicked"),
-                Button(label="Try again", command=f"resume {run.id}{asked} --not-done clicked"),
+                Button(label="It is done", command=f"resume {run.id}{asked} --done {CLICKED}"),
+                Button(label="Try again", command=f"resume {run.id}{asked} --not-done {CLICKED}"),
                 abort,
             )
         case RunState.PAUSED:

@@ -73,6 +73,15 @@ def test_without_a_second_look_nothing_is_said_of_the_job() -> None:
     assert "goes on" not in last(RUN, facts=facts())
 
 
+def test_whoever_types_an_answer_to_a_question_gives_a_reason_of_their_own() -> None:
+    unknown = {"start": replace(RUN.steps["start"], state=StepState.UNKNOWN)}
+    run = replace(RUN, state=RunState.NEEDS_PERSON, why="?", steps=unknown, ended_at=None)
+    shown = card(run, Told(plan=EMPTY_PLAN, outputs={}, name=str, now=NOW))
+    assert "--done clicked" in shown.buttons[0].command
+    assert shown.buttons[0].typed.endswith(' --done "reason"')
+    assert shown.buttons[-1].typed == shown.buttons[-1].command == "abort run-7"
+
+
 def test_what_is_to_be_done_takes_the_lines_that_the_others_leave() -> None:
     why = "drain on gpu-017: " + "somebody wrote over it at the same moment, look at it. " * 9
     run = replace(RUN, state=RunState.NEEDS_PERSON, why=why, steps={}, ended_at=None)
