@@ -15,7 +15,6 @@ from runbooks.run import Run, StepRecord, StepState
 from runbooks.told import Told
 from runbooks.wording import clocked, cut, minute, where
 
-
 CLICKED = "clicked"
 """The reason that a click gives: nobody writes one on a phone."""
 
