@@ -60,7 +60,9 @@ def sandbox(  # noqa: PLR0913  one for each option
     options = SandboxOptions(
         slurm=slurm, scene="small" if play else scene, port=port, folder=folder
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a stop ends as Ctrl-C does
+    # A stop ends as Ctrl-C does, which a shell makes what it starts in the background ignore.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(_run(options, screen, play=play, once=once))
     except SandboxError as problem:
