@@ -30,8 +30,11 @@ class Death:
 
 
 def assert_told(death: Death, text: str) -> None:
-    """A finished card names the one minute by which the job would have died, and it is still to come."""
-    (minute,) = set(re.findall(r"would have died by (\d\d:\d\d UTC)", text))
+    """A finished card names the one minute by which the job would have died, and it is still to come.
+
+    A minute of the next day has its date before it.
+    """
+    (minute,) = set(re.findall(r"would have died by (?:\d\d-\d\d )?(\d\d:\d\d UTC)", text))
     assert minute in death.minutes()
     assert datetime.now(UTC) < death.earliest + death.timeout
 
