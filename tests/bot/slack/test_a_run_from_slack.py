@@ -10,7 +10,7 @@ from bot.standin.records import BOT_USER
 from bot.standin.server import SlackStandIn
 from tests.bot.slack.conftest import Site
 
-FINAL = re.compile(r"Finished \d\d:\d\d UTC")
+FINAL = re.compile(r"Finished (\d\d-\d\d )?\d\d:\d\d UTC")
 
 
 def test_a_dead_slurmd_is_started_and_one_card_tells_it_all(
@@ -26,7 +26,7 @@ def test_a_dead_slurmd_is_started_and_one_card_tells_it_all(
     assert "A1" in card.seen
     assert card.buttons == ()
     shown = "\n".join(str(version) for version in card.revisions)
-    assert re.search(r"llama-70b.*dies from \d\d:\d\d UTC on if nobody acts", shown)
+    assert re.search(r"llama-70b.*dies from (\d\d-\d\d )?\d\d:\d\d UTC on if nobody acts", shown)
     card.expect_reply("cause done: only A1 matches")
     card.expect_reply("start done")
     assert len(slack.channel("#ops").messages()) == 1

@@ -89,7 +89,9 @@ def test_a_job_that_is_about_to_die_rings_while_the_run_waits_for_a_person(
     cold.plugs.pull("kill_slurmd", node="gpu-001")
     slack.person("ann").command("#ops", "/ops run node-dropped gpu-001").ack()
     card = slack.channel("#ops").expect("run-1 node-dropped gpu-001")
-    ring = card.expect_reply(re.compile(r"the jobs on gpu-001 die from \d\d:\d\d UTC on"))
+    ring = card.expect_reply(
+        re.compile(r"the jobs on gpu-001 die from (\d\d-\d\d )?\d\d:\d\d UTC on")
+    )
     assert f"<@{slack.person('bob').id}>" in ring.text
     cold.until(lambda: told(cold, "deadline death gpu-001"))
     assert len(ringing(card, "die from")) == 1

@@ -13,7 +13,7 @@ from bot.standin.server import SlackStandIn
 from bot.standin.vocabulary import Message
 from tests.bot.slack.conftest import PATIENT, Site
 
-FINISHED = re.compile(r"Finished \d\d:\d\d UTC")
+FINISHED = re.compile(r"Finished (\d\d-\d\d )?\d\d:\d\d UTC")
 
 
 def drain(slack: SlackStandIn, node: str = "gpu-068") -> None:
