@@ -6,7 +6,8 @@ import pytest
 
 from actions.contract import Call, Observation
 from runbooks.frames import LOOKED_AT_SINGLY
-from tests.runbooks.engine.lamps import Bench, LampOn
+from tests.runbooks.engine.lamp_world import LampOn
+from tests.runbooks.engine.lamps import Bench
 from tests.runbooks.engine.test_steps import ROOMY, ROW
 
 
