@@ -20,7 +20,6 @@ from enum import StrEnum
 from typing import Protocol
 
 from actions.cluster import Job, Node, Overview, Snapshot
-from actions.power_values import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from config.ids import ClusterName, InstanceId, JobId, RunId, StepId
 from config.json_values import JsonMap
@@ -355,37 +354,6 @@ class NodeHands(Protocol):
         self, nodes: Sequence[NodeName], command: Sequence[str], time_limit: timedelta
     ) -> Mapping[NodeName, CommandResult]:
         """One allow-listed read-only command on many nodes, fanned out and capped (design 7)."""
-        ...
-
-
-class PowerHands(Protocol):
-    """The power of machines, past their operating systems. Implemented by `actions.power` and
-    `actions.simulated`.
-
-    Every method raises Unreadable when nobody answered, or not in a form this version knows, and
-    Refusal where the site configured no way to that machine. Writes make one request, without a
-    read-back: Unreadable means that nothing was sent, WriteUnknown that it may have happened,
-    Rejected that the other side said no.
-    """
-
-    def status(self, node: NodeName) -> PowerReading:
-        """What the BMC says of the power now, asked once. One "off" proves nothing (hands 2)."""
-        ...
-
-    def off(self, node: NodeName, effect_id: str) -> None:
-        """Take the power away at once, without asking the operating system."""
-        ...
-
-    def on(self, node: NodeName, effect_id: str) -> None:
-        """Give power."""
-        ...
-
-    def cycle(self, node: NodeName, effect_id: str) -> None:
-        """Take the power away and give it back."""
-        ...
-
-    def event_log(self, node: NodeName) -> str:
-        """The end of the hardware's own log (SEL), one event a line, capped."""
         ...
 
 
