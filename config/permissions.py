@@ -23,6 +23,8 @@ class Permission(StrEnum):
     """Start a stopped service on a node."""
     SERVICE_RESTART = "service.restart"
     """Restart a running service on a node."""
+    NODE_POWER = "node.power"
+    """Take a machine's power away or give it, through its BMC; two persons approve each plan."""
     RUN_APPROVE = "run.approve"
     """Approve or deny somebody else's plan."""
     RUN_CONTROL = "run.control"

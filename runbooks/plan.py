@@ -38,6 +38,8 @@ class PlannedStep:
     jobs_end: tuple[JobLoss, ...] = ()
     takes_node_out: bool = False
     may_end_jobs: bool = False
+    persons: int = 0
+    """So many approvers at least, whatever else is planned."""
 
     def is_for(self, node: NodeName | None, arguments: JsonMap) -> bool:
         """Whether this is what was planned: an argument can come from an output that grew since."""

@@ -137,6 +137,7 @@ def _entry(item: Item, spec: ActionSpec, seen: Observation | None) -> PlannedSte
         jobs_end=found.jobs_end,
         takes_node_out=spec.takes_node_out,
         may_end_jobs=spec.may_end_jobs,
+        persons=spec.persons,
     )
 
 

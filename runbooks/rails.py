@@ -46,6 +46,29 @@ def needed(plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False) -
         return Needed(gate=PlanGate.NONE, persons=0, why="nothing is done")
     if autonomy is Autonomy.OBSERVE:
         return Needed(gate=PlanGate.OBSERVE, persons=0, why="this cause is only observed here")
+    wanted = max((_by_jobs(plan, limits), _by_verbs(plan)), key=lambda found: found.persons)
+    if wanted.persons:
+        return wanted
+    if asks:
+        return Needed(gate=PlanGate.CONFIRM, persons=1, why="the runbook asks before it goes on")
+    if autonomy is Autonomy.PROPOSE:
+        return Needed(gate=PlanGate.CONFIRM, persons=1, why="this site wants a person to say go")
+    return wanted
+
+
+def _by_verbs(plan: Plan) -> Needed:
+    """What the strictest verb wants, whatever its target (power: two persons, hands 2)."""
+    step = max(plan.steps, key=lambda found: found.persons, default=None)
+    if step is None or not step.persons:
+        return Needed(gate=PlanGate.NONE, persons=0, why="no job ends")
+    verb = step.action.partition("@")[0]
+    persons = "a person" if step.persons == 1 else f"{step.persons} persons"
+    why = f"{verb} is done only where {persons} agree"
+    return Needed(gate=PlanGate.APPROVE, persons=step.persons, why=why)
+
+
+def _by_jobs(plan: Plan, limits: Limits) -> Needed:
+    """What the jobs want that would end."""
     ended = plan.jobs_end
     lost = [loss for loss in ended if loss.lost]
     gpus = sum(loss.gpus for loss in ended)
@@ -63,10 +86,6 @@ def needed(plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False) -
         )
     if ended:
         return Needed(gate=PlanGate.APPROVE, persons=1, why=f"{_jobs(len(ended))} would end")
-    if asks:
-        return Needed(gate=PlanGate.CONFIRM, persons=1, why="the runbook asks before it goes on")
-    if autonomy is Autonomy.PROPOSE:
-        return Needed(gate=PlanGate.CONFIRM, persons=1, why="this site wants a person to say go")
     return Needed(gate=PlanGate.NONE, persons=0, why="no job ends")
 
 

@@ -278,6 +278,7 @@ def one_action(spec: ActionSpec) -> str:
         "its effect cannot be looked up afterwards": not spec.observable,
         "may end jobs": spec.may_end_jobs,
         "takes the node out": spec.takes_node_out,
+        f"at least {spec.persons} persons approve": spec.persons,
         f"sets the mark `{spec.sets_mark}`": spec.sets_mark,
         f"clears the mark `{spec.clears_mark}`": spec.clears_mark,
         f"undone by `{spec.undo}`": spec.undo,
