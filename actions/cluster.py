@@ -163,6 +163,27 @@ class Job:
     array_job: int | None = None
     array_task: str = ""
     het_job: int | None = None
+    federation_origin: str = ""
+    """Cluster of the federation to which it was submitted; empty outside a federation."""
+    federation_siblings: tuple[str, ...] = ()
+    """Clusters on which it may start or has copies."""
+    batch_host: str = ""
+    """Node of its batch script; empty where it has none or the release does not tell."""
+    eligible_at: datetime | None = None
+    """BeginTime: before it the job cannot start (a requeue puts it 120 s ahead, measured)."""
+    extra: str = ""
+    """`--extra`, user-written."""
+    work_dir: str = ""
+    stdout: str = ""
+    """Path of its output, with Slurm's patterns filled in where the release does it."""
+    features: str = ""
+    """Constraint, as written."""
+    shared: bool = True
+    """Whether other jobs may be on its nodes; False for `--exclusive`."""
+
+    def elsewhere(self, cluster: ClusterName) -> bool:
+        """Whether it belongs to another cluster of a federation: such a job is not acted on."""
+        return self.federation_origin not in {"", cluster}
 
     @property
     def holds_nodes(self) -> bool:
@@ -181,6 +202,10 @@ class Partition:
     default: bool = False
     hidden: bool = False
     total_nodes: int = 0
+    priority_tier: int = 1
+    """Of two partitions on one node the higher tier goes first, and may preempt."""
+    preempt_mode: str = ""
+    """As the release writes it: OFF, REQUEUE, CANCEL, SUSPEND, ...; empty where it was not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +223,29 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationWish:
+    """A reservation that is to be made: exactly these nodes, for one user, with a short end."""
+
+    name: str
+    """From our own texts: letters, digits, `-` and `_`."""
+    nodes: tuple[NodeName, ...]
+    user: str
+    length: timedelta
+    """From now; whole minutes, as Slurm counts them."""
+    flags: frozenset[str] = frozenset({"IGNORE_JOBS"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChange:
+    """One update of one job; None leaves a field as it is, the empty text clears it."""
+
+    reservation: str | None = None
+    excluded_nodes: str | None = None
+    """The whole list: an update replaces it (measured, hands 3)."""
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
     """What the controller says of itself; all from one answer."""
 
@@ -208,6 +256,12 @@ class Controller:
     slurmd_timeout: timedelta
     return_to_service: int
     slurm_user: str = ""
+    reboot_program: str = ""
+    """Empty or `(null)` where none is configured: then no reboot through Slurm."""
+    resume_timeout: timedelta = timedelta(seconds=60)
+    """Also the limit of `scontrol reboot` (reference 1.12)."""
+    preempt_type: str = ""
+    """`preempt/none`, `preempt/qos`, `preempt/partition_prio`; empty where it was not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

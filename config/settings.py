@@ -76,6 +76,17 @@ class ClusterKind(StrEnum):
     """The simulated cluster of the sandbox."""
 
 
+class SlurmBackend(StrEnum):
+    """What takes snapshots of a Slurm cluster; single nodes are read, and all is written, by its tools."""
+
+    CLI = "cli"
+    """The tools: any release."""
+    PYSLURM = "pyslurm"
+    """The Python library of that name, faster, only beside the release it was built for."""
+    AUTO = "auto"
+    """pyslurm where it is installed and fits the controller, else the tools."""
+
+
 class Pool(Section):
     """Nodes that share one budget of unavailable nodes: partitions, or a node set."""
 
@@ -117,6 +128,8 @@ class Cluster(Section):
     """slurm.conf that the tools use (SLURM_CONF). Default for kind slurm: /etc/slurm/slurm.conf."""
     slurm_binaries: AbsolutePath = Path("/usr/bin")
     """Folder of scontrol, squeue, sinfo and sacct. Default: /usr/bin."""
+    backend: SlurmBackend = SlurmBackend.CLI
+    """What takes snapshots of a cluster of kind slurm: cli, pyslurm or auto. Default: cli."""
     simulated_socket: AbsolutePath | None = None
     """Unix socket of the simulated cluster; needed for kind simulated. Default: none."""
     ssh_config: AbsolutePath | None = None
