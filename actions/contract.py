@@ -19,7 +19,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from actions.cluster import Job, Node, Overview, Snapshot
+from actions.cluster import (
+    Job,
+    JobChange,
+    Node,
+    Overview,
+    Reservation,
+    ReservationWish,
+    Snapshot,
+)
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from config.ids import ClusterName, InstanceId, JobId, RunId, StepId
 from config.json_values import JsonMap
@@ -41,6 +49,8 @@ class ValueType(StrEnum):
     """A list of node names."""
     UNIT = "unit"
     """A systemd unit from the allow-list of the configuration."""
+    JOB = "job"
+    """A job id as people write it: `12`, `12_3` (array task), `12+1` (part of a het job)."""
     FACTS = "facts"
     """A mapping of further values."""
 
@@ -80,6 +90,8 @@ class ActionSpec:
     """Counts against the budget of unavailable nodes of the pool."""
     sets_mark: str | None = None
     """Kind of ownership mark that a done effect leaves (`drain`), undone by `clears_mark`."""
+    mark_on: str = ""
+    """Parameter that names what is marked, such as a reservation; empty: the node."""
     clears_mark: str | None = None
     undo: str | None = None
     """Name of the action that takes it back; `return-node` for a drain (hands 2)."""
@@ -92,8 +104,10 @@ class Mark:
     """An ownership row of the ledger: this bot put this on that node, in that run."""
 
     kind: str
+    """`drain`, or `reservation`."""
     cluster: ClusterName
     node: NodeName
+    """The node; for a reservation its name."""
     run: RunId
     boot_id: str
     text: str
@@ -115,7 +129,7 @@ class Call:
     cause: str
     """Short cause for marks: at most 16 characters, from our own texts."""
     marks: tuple[Mark, ...] = ()
-    """Open marks of ours on this node, from the ledger."""
+    """Open marks of ours on this node, and all reservations of ours, from the ledger."""
     now: datetime
     seen: Overview | None = None
     """Only in the looks of a plan over many targets: the cluster as it was seen once for all of them.
@@ -285,6 +299,54 @@ class ClusterHands(Protocol):
         ...
 
 
+class NodeChanges(Protocol):
+    """Further writes on nodes and partitions; the same object as the ClusterHands, the same errors."""
+
+    def down(self, node: NodeName, reason: str) -> None:
+        """Set DOWN with this Reason: ends every job on it, at once. One update, no read-back."""
+        ...
+
+    def reboot(self, node: NodeName) -> None:
+        """Plain `scontrol reboot`, without ASAP and nextstate: both would lift a drain (hands 2)."""
+        ...
+
+    def set_partition_nodes(self, partition: str, nodes: Sequence[NodeName]) -> None:
+        """Write the full list of a partition's nodes: gone after a reconfigure (hands 2)."""
+        ...
+
+
+class JobHands(Protocol):
+    """Jobs and reservations, one at a time; the same object as the ClusterHands, the same errors."""
+
+    def fresh_job(self, job: JobId) -> Job:
+        """This one job (array task, het part) now, past any cache. Raises UnknownJob."""
+        ...
+
+    def fresh_reservations(self) -> tuple[Reservation, ...]:
+        """All reservations now, past any cache."""
+        ...
+
+    def create_reservation(self, wish: ReservationWish) -> None:
+        """Make it, from now on: one write, no read-back."""
+        ...
+
+    def set_reservation_nodes(self, name: str, nodes: Sequence[NodeName]) -> None:
+        """Give a reservation exactly these nodes: one update, no read-back."""
+        ...
+
+    def delete_reservation(self, name: str) -> None:
+        """Delete it. Slurm refuses while a job points to it: Rejected with its words."""
+        ...
+
+    def requeue(self, jobs: Sequence[JobId]) -> None:
+        """`scontrol requeue Incomplete` with these explicit ids: what has ended stays ended (hands 3)."""
+        ...
+
+    def change_job(self, job: JobId, change: JobChange) -> None:
+        """One update of one job, no read-back."""
+        ...
+
+
 class WriteUnknown(Exception):
     """A write that may or may not have happened."""
 
@@ -295,6 +357,10 @@ class Rejected(Exception):
 
 class UnknownNode(Exception):
     """The controller does not know that node."""
+
+
+class UnknownJob(Exception):
+    """The controller does not know that job (any more)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from actions.reasons import ReasonKind, ReasonReading, classify
 from config.node_names import NodeName
 
 MARK_KIND = "drain"
+RESERVATION_KIND = "reservation"
 UNKNOWN_BOOT = "unknown"
 _SHOWN = 120
 
@@ -59,8 +60,9 @@ def holding(scene: Scene, call: Call) -> Holding:
     node = scene.node
     if scene.hands_off:
         return _other("hands-off", f"{node.name} is not to be touched: {scene.hands_off}")
-    named = reservation_of(node.name, scene.reservations)
-    if named or node.flags & {"MAINTENANCE", "RESERVED"}:
+    named = reservation_of(node.name, foreign_reservations(scene.reservations, call))
+    kept = reservation_of(node.name, scene.reservations)
+    if named or (not kept and node.flags & {"MAINTENANCE", "RESERVED"}):
         held = f"reservation {named}" if named else "a reservation or maintenance"
         return _other(named or "maintenance", f"{node.name} is held by {held}, not by this bot")
     reading = classify(node.reason)
@@ -76,6 +78,18 @@ def holding(scene: Scene, call: Call) -> Holding:
 def reservation_of(node: NodeName, reservations: Iterable[Reservation]) -> str:
     """Name of an active reservation that holds the node; empty if none does."""
     return next((found.name for found in reservations if found.active and node in found.nodes), "")
+
+
+def foreign_reservations(
+    reservations: Iterable[Reservation], call: Call
+) -> tuple[Reservation, ...]:
+    """Those that this very run did not make; the ledger's mark is the proof, not the name."""
+    own = {
+        mark.node
+        for mark in call.marks
+        if (mark.kind, mark.cluster, mark.run) == (RESERVATION_KIND, call.cluster, call.run)
+    }
+    return tuple(found for found in reservations if found.name not in own)
 
 
 def our_marks(call: Call, node: NodeName) -> tuple[Mark, ...]:

@@ -165,7 +165,7 @@ class Lists:
     def _owners(self, cluster: ClusterName) -> dict[NodeName, str]:
         """Who holds a node by our own ledger: the label goes before the mark."""
         marks = self._parts.ledger.query(
-            "SELECT node, run FROM marks WHERE cluster = ?", (cluster,)
+            "SELECT node, run FROM marks WHERE cluster = ? AND kind = 'drain'", (cluster,)
         )
         labels = self._parts.ledger.query(
             "SELECT node, why FROM hands_off WHERE cluster = ?", (cluster,)

@@ -23,7 +23,7 @@ from runbooks.problems import Findings
 from runbooks.shape import shown, suggestion
 from runbooks.values import kind, misfit
 
-_WRITTEN_AS_TEXT = frozenset({ValueType.NODE, ValueType.UNIT, ValueType.DURATION})
+_WRITTEN_AS_TEXT = frozenset({ValueType.NODE, ValueType.UNIT, ValueType.JOB, ValueType.DURATION})
 _FREE_TEXT = frozenset({ValueType.TEXT, ValueType.UNIT, ValueType.DURATION})
 
 

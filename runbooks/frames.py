@@ -230,7 +230,7 @@ class Frames:
         nodes = dict.fromkeys(item.place.node for item in ahead if item.place.node is not None)
         seen = Overview.of(self._parts.clusters[cluster].snapshot(), tuple(nodes))
         marks, shared = marks_of(self._parts.ledger.query, cluster), self._call(frame, seen)
-        return lambda place: _here(shared, place, marks.get(place.node, ()) if place.node else ())
+        return lambda place: _here(shared, place, marks(place.node))
 
     def place_of(self, frame: Frame, key: str) -> Place:
         """The place of a step that was begun, with the arguments its intent recorded."""

@@ -99,10 +99,16 @@ def intended(intent: Intent) -> dict[str, Any]:
         "expires_us": microseconds(intent.expires_at),
         "undoing": intent.undoing,
         "mark": intent.spec.sets_mark,
+        **marked(intent.spec, intent.place.arguments),
         "may_end_jobs": intent.spec.may_end_jobs,
         "pool": intent.pool.name if intent.pool else None,
         "looked": looked(seen),
     }
+
+
+def marked(spec: ActionSpec, arguments: JsonMap) -> dict[str, str]:
+    """What the mark of this action stands on, where that is not the node of the step."""
+    return {"mark_on": str(arguments.get(spec.mark_on, ""))} if spec.mark_on else {}
 
 
 def looked(seen: Observation) -> JsonMap:
@@ -160,7 +166,9 @@ def _over_limits(transaction: Transaction, run: Run, intent: Intent, policy: Pol
         if why:
             return why
     if intent.spec.takes_node_out and pool is not None and intent.place.node is not None:
-        marks = transaction.query("SELECT node FROM marks WHERE cluster = ?", (run.cluster,))
+        marks = transaction.query(
+            "SELECT node FROM marks WHERE cluster = ? AND kind <> 'reservation'", (run.cluster,)
+        )
         reserved = [NodeName(row[0]) for row in marks]
         return over_budget(pool, intent.nodes, reserved, intent.place.node)
     return ""

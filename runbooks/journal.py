@@ -17,7 +17,7 @@ from config.clock import microseconds
 from config.ids import PlanHash, RunId
 from config.json_values import JsonMap
 from runbooks.in_hand import pages_over
-from runbooks.intents import Changed, Intent, forbidden, intended, may_act
+from runbooks.intents import Changed, Intent, forbidden, intended, marked, may_act
 from runbooks.machine import Move, RunState
 from runbooks.next_step import Place, left_behind
 from runbooks.packing import packed
@@ -284,6 +284,7 @@ class Journal:
             data["mark_text"] = finished.mark_text[:200]
         if spec.clears_mark:
             data["clears"] = spec.clears_mark
+        data |= marked(spec, place.arguments)
         if finished.until is not None:
             data["until_us"] = microseconds(finished.until)
         return data

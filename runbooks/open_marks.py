@@ -14,22 +14,30 @@ from config.node_names import NodeName
 Query = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """`query` of the ledger or of a transaction."""
 
+RESERVATION = "reservation"
 _COLUMNS = "node, kind, run, boot_id, text, at_us"
 
 
 def marks_on(query: Query, cluster: ClusterName, node: NodeName | None) -> tuple[Mark, ...]:
-    """Those on this node."""
-    sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ? AND node = ?"  # noqa: S608
-    return tuple(_marks(cluster, query(sql, (cluster, node))))
+    """Those on this node, and every reservation of ours: which nodes one holds, the cluster tells."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM marks WHERE cluster = ? "  # noqa: S608
+        "AND (kind = ? OR node = ?)"
+    )
+    return tuple(_marks(cluster, query(sql, (cluster, RESERVATION, node))))
 
 
-def marks_of(query: Query, cluster: ClusterName) -> dict[NodeName, tuple[Mark, ...]]:
-    """Those of a whole cluster; nodes without any are left out."""
+def marks_of(query: Query, cluster: ClusterName) -> Callable[[NodeName | None], tuple[Mark, ...]]:
+    """What `marks_on` would give for each node of the cluster, read once."""
     sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ?"  # noqa: S608
-    found: dict[NodeName, tuple[Mark, ...]] = {}
+    on_nodes: dict[NodeName | None, tuple[Mark, ...]] = {}
+    reservations: tuple[Mark, ...] = ()
     for mark in _marks(cluster, query(sql, (cluster,))):
-        found[mark.node] = (*found.get(mark.node, ()), mark)
-    return found
+        if mark.kind == RESERVATION:
+            reservations = (*reservations, mark)
+        else:
+            on_nodes[mark.node] = (*on_nodes.get(mark.node, ()), mark)
+    return lambda node: (*on_nodes.get(node, ()), *reservations)
 
 
 def _marks(cluster: ClusterName, rows: Iterable[tuple[Any, ...]]) -> Iterable[Mark]:

@@ -128,8 +128,7 @@ def _intended(cursor: ProjectionCursor, record: Record) -> None:
         cursor.execute(
             "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
-                record.event.cluster,
-                record.event.node,
+                *_marked(record),
                 data["mark"],
                 record.event.run,
                 data["looked"].get("boot_id", ""),
@@ -152,7 +151,7 @@ def _intended(cursor: ProjectionCursor, record: Record) -> None:
 
 def _finished(cursor: ProjectionCursor, record: Record) -> None:
     data = _data(record)
-    place = (record.event.cluster, record.event.node)
+    place = _marked(record)
     outcome = data["outcome"]
     if data.get("mark") and outcome == "done":
         cursor.execute(
@@ -171,8 +170,13 @@ def _finished(cursor: ProjectionCursor, record: Record) -> None:
 def _mark_lost(cursor: ProjectionCursor, record: Record) -> None:
     cursor.execute(
         "DELETE FROM marks WHERE cluster = ? AND node = ? AND kind = ?",
-        (record.event.cluster, record.event.node, _data(record)["mark"]),
+        (*_marked(record), _data(record)["mark"]),
     )
+
+
+def _marked(record: Record) -> tuple[str | None, str | None]:
+    """The cluster, and what a mark stands on: the node, or what the record names instead."""
+    return record.event.cluster, _data(record).get("mark_on") or record.event.node
 
 
 def _hands_off(cursor: ProjectionCursor, record: Record) -> None:

@@ -20,6 +20,7 @@ from config.json_values import Json, JsonMap
 from config.node_names import NodeName
 from runbooks.definition import Definition
 from runbooks.in_hand import pages_over
+from runbooks.intents import marked
 from runbooks.journal import next_run_id
 from runbooks.machine import Move, RunState
 from runbooks.next_step import undoes
@@ -264,6 +265,8 @@ class Requests:
             marks["mark"] = spec.sets_mark
         if taken is not None and taken.clears_mark and done:
             marks["clears"] = taken.clears_mark
+        for found in (spec, taken):
+            marks |= marked(found, step.arguments) if found is not None else {}
         return marks
 
     def give_up(self, run: RunId, actor: Actor, reason: str) -> Run:

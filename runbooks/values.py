@@ -4,6 +4,7 @@ The engine calls `settle` for the parameters of a request and `misfits` for the 
 step after evaluation: a declared type is checked again right before it is used.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
@@ -16,6 +17,7 @@ from runbooks.model import Parameter, Runbook
 LONGEST_TEXT = 4096
 """Characters of one text argument: it may be written into a command or a Reason."""
 _LONGEST_UNIT = 128
+_JOB = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,7}|\+[0-9]{1,4})?", re.ASCII)
 _UNIT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@:-")
 
 
@@ -41,6 +43,8 @@ def misfit(type_: ValueType, value: Json) -> str:  # noqa: PLR0911  one case a t
             return _nodes(value)
         case ValueType.UNIT:
             return _unit(value)
+        case ValueType.JOB:
+            return _job(value)
         case ValueType.FACTS:
             mapping = isinstance(value, Mapping) or _is_list(value)
             return "" if mapping else f"expected a mapping or a list, not {kind(value)}"
@@ -151,6 +155,11 @@ def _nodes(value: Json) -> str:
     if not value:
         return "an empty list of nodes is never taken to mean all nodes"
     return next((why for why in map(_node, value) if why), "")
+
+
+def _job(value: Json) -> str:
+    fits = isinstance(value, str) and _JOB.fullmatch(value)
+    return "" if fits else "expected a job id such as 12, 12_3 or 12+1"
 
 
 def _unit(value: Json) -> str:

@@ -14,6 +14,9 @@ GOOD: list[tuple[ValueType, Json]] = [
     (ValueType.NODE, "gpu-017.cluster"),
     (ValueType.NODES, ["gpu-1", "gpu-2"]),
     (ValueType.UNIT, "slurmd@1.service"),
+    (ValueType.JOB, "12"),
+    (ValueType.JOB, "12_3"),
+    (ValueType.JOB, "12+1"),
     (ValueType.FACTS, {"a": [1]}),
 ]
 BAD: list[tuple[ValueType, Json, str]] = [
@@ -33,6 +36,11 @@ BAD: list[tuple[ValueType, Json, str]] = [
     (ValueType.NODES, "gpu-1", "expected a list"),
     (ValueType.NODES, ["gpu-1", "*"], "not a node name"),
     (ValueType.UNIT, "-x", "systemd unit"),
+    (ValueType.JOB, "12_[1-3]", "job id"),
+    (ValueType.JOB, "-1", "job id"),
+    (ValueType.JOB, "12 13", "job id"),
+    (ValueType.JOB, "", "job id"),
+    (ValueType.JOB, 12, "job id"),
     (ValueType.UNIT, "a b", "systemd unit"),
     (ValueType.UNIT, "", "systemd unit"),
     (ValueType.UNIT, "ä", "systemd unit"),
