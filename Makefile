@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 WHEEL_VENV := .venv-wheel
 
-.PHONY: help setup environment demo test unit wheel-tests check docs bench mutants lock clean
+.PHONY: help setup environment demo test unit slurm-tests wheel-tests long-tests check docs bench \
+  mutants lock clean
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
@@ -27,13 +28,20 @@ demo: environment  ## the bot at work: a cluster, a Slack stand-in in the browse
 	@.ci/system-packages slurm
 	$(BIN)/python -m bot.cli sandbox --demo
 
-test: setup unit wheel-tests  ## every test: units from the checkout, then the installed wheel
+# Tests on a real Slurm wait most of the time: those from the checkout and those of the wheel run side
+# by side, each on a cluster of its own.
+test: setup unit  ## every test: units, then those on a real Slurm beside the installed wheel
+	$(MAKE) --jobs 2 --output-sync=target slurm-tests wheel-tests
 
 # The order is that of tests/conftest.py, long files first: else the two processes end far apart.
-# A real Slurm takes the whole machine, so its tests run one after the other.
-unit: environment  ## tests that run from the checkout
+unit: environment  ## tests that run from the checkout and need no Slurm
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not e2e and not slurm" tests
-	$(BIN)/python -m pytest -m "slurm and not e2e" tests
+
+slurm-tests: environment  ## tests that run from the checkout on a real Slurm
+	$(BIN)/python -m pytest -m "slurm and not e2e and not long" tests
+
+long-tests: environment  ## minutes of a real Slurm for one fact; not part of `make test`
+	$(BIN)/python -m pytest -m long tests
 
 # The wheel is made without leftovers of earlier builds, and its tests see no other copy of the
 # program: they run in a folder that holds nothing but the tests.
@@ -45,7 +53,7 @@ wheel-tests: environment $(WHEEL_VENV)/.installed  ## end-to-end tests of the bu
 	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	  cp -r tests pyproject.toml "$$folder"; wheel=$(abspath $(WHEEL_VENV)); \
 	  cd "$$folder"; PATH="$$wheel/bin:$$PATH" NODEWARDEN_WHEEL=1 \
-	    "$$wheel/bin/python" -m pytest -m e2e tests/e2e
+	    "$$wheel/bin/python" -m pytest -m "e2e and not long" tests/e2e
 
 check: environment  ## format, lint, strict types, import contracts, spelling, documentation
 	$(BIN)/ruff format --check .
