@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from config.fields import MaxOut, read_max_out, read_nodes
 from config.json_values import Json
 from config.node_names import NodeSet
+from config.power_settings import address_of, read_address
 from config.suggestions import nearest
 from config.yaml_reader import Path
 
@@ -36,6 +37,7 @@ def findings(document: Json) -> Iterator[Finding]:
     for path, cluster in _each(document, ("clusters", "*")):
         yield from _cluster_fits_its_kind(path, cluster)
         yield from _pools_fit(path, cluster)
+        yield from _power_fits(path, cluster)
     yield from _pages_fit(document)
 
 
@@ -180,6 +182,78 @@ def _limit(value: Json) -> MaxOut | None:
     """The limit of a pool; None where it is malformed."""
     try:
         return read_max_out(value)
+    except ValueError:
+        return None
+
+
+_FEWEST_REFERENCES = 3
+_POWER_NEEDS = {
+    "redfish": ("bmc", "user", "password"),
+    "ipmitool": ("bmc", "user", "password"),
+    "script": ("bmc", "script"),
+}
+_POWER_ONLY_FOR = {
+    "ca_file": {"redfish"},
+    "script": {"script"},
+    "user": {"redfish", "ipmitool"},
+    "password": {"redfish", "ipmitool"},
+    "bmc": {"redfish", "ipmitool", "script"},
+}
+
+
+def _power_fits(path: Path, cluster: Json) -> Iterator[Finding]:
+    """Each kind has what it works with, and no BMC is that of two machines."""
+    power = cluster.get("power") if isinstance(cluster, Mapping) else None
+    if not isinstance(cluster, Mapping) or not isinstance(power, Mapping):
+        return
+    place, kind = (*path, "power"), str(power.get("kind"))
+    if (kind == "simulated") != (cluster.get("kind") == "simulated"):
+        message = "kind simulated is for a simulated cluster, and for no other"
+        yield Finding((*place, "kind"), message)
+    for field in _POWER_NEEDS.get(kind, ()):
+        if field not in power:
+            yield Finding(place, f"kind {kind} needs {field}")
+    for field, kinds in _POWER_ONLY_FOR.items():
+        if field in power and kind not in kinds:
+            yield Finding((*place, field), f"only for kind {' or '.join(sorted(kinds))}: remove it")
+    hosts = cluster.get("reference_hosts")
+    if kind in _POWER_NEEDS and len(hosts if isinstance(hosts, list) else []) < _FEWEST_REFERENCES:
+        message = (
+            "power needs three reference_hosts (slurmctld and two others): without them a bot that "
+            "is cut off itself would take every node for dead"
+        )
+        yield Finding(place, message)
+    yield from _one_machine_per_bmc(place, power)
+
+
+def _one_machine_per_bmc(place: Path, power: Mapping[str, Json]) -> Iterator[Finding]:
+    """The wrong machine would lose its power."""
+    holders: dict[str, str] = {}
+    named: set[str] = set()
+    for (_, index), entry in _each(power, ("bmc", "*")):
+        template = _template(entry)
+        if not isinstance(entry, Mapping) or template is None:
+            continue
+        here = (*place, "bmc", index)
+        for node in _expanded(entry.get("nodes")):
+            address = address_of(template, node)
+            if node in named:
+                yield Finding((*here, "nodes"), f"{node} has a BMC already; a node has one")
+            elif not address:
+                yield Finding((*here, "address"), f"{node} has no number at its end")
+            elif holders.setdefault(address, node) != node:
+                message = (
+                    f"{holders[address]} and {node} would share {address}; a BMC is of one node"
+                )
+                yield Finding((*here, "address"), message)
+                break
+            named.add(node)
+
+
+def _template(entry: Json) -> str | None:
+    """The address of an entry; None where it is malformed."""
+    try:
+        return read_address(entry.get("address")) if isinstance(entry, Mapping) else None
     except ValueError:
         return None
 

@@ -144,6 +144,7 @@ AbsolutePath = Annotated[Path, BeforeValidator(_folder_or_file)]
 Url = Annotated[str, BeforeValidator(_url)]
 Truth = StrictBool
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
 Key = Annotated[str, _matching(_KEY, "a name: letters, digits, '_', '.', '-'; at most 61")]
 SlackUser = Annotated[
     str, _matching(_SLACK_USER, "a Slack user is written TEAM/USER, for example T0AB/U0CD")

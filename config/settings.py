@@ -22,6 +22,7 @@ from config.fields import (
     Key,
     Nodes,
     Out,
+    Port,
     Secret,
     Section,
     SlackChannel,
@@ -34,6 +35,7 @@ from config.fields import (
 from config.ids import ClusterName
 from config.permissions import Permission, Role
 from config.policy import Policy
+from config.power_settings import Power
 from config.role_entries import RoleEntry
 
 
@@ -147,6 +149,11 @@ class Cluster(Section):
     reference_hosts: tuple[HostPort, ...] = ()
     """Hosts (host:port) that must answer before a silent node means anything: if none of them does,
     the bot itself is cut off. Name slurmctld and two others. Default: none."""
+    known_ports: Annotated[tuple[Port, ...], Field(min_length=1)] = (22, 6818)
+    """TCP ports on which its nodes answer, sshd and slurmd at least: a node counts as dead only where none
+    of them answers. Default: 22, 6818."""
+    power: Power | None = None
+    """The way to the power of its machines. Default: none, and what needs power stops at a person."""
     other_actors: tuple[OtherActor, ...] = ()
     """Health checks, vendor agents and teams that drain nodes too. Default: none."""
     channel: SlackChannel | None = None
