@@ -11,7 +11,7 @@ from pydantic import SkipValidation
 from actions.remote_values import Reach, ServiceState
 from actions.simulated import host_rules
 from actions.simulated.lookups import host_named, unit_of
-from actions.simulated.state import State
+from actions.simulated.state import BmcMood, State
 from config.node_names import NodeName
 
 Here = Annotated[State, SkipValidation]
@@ -76,6 +76,11 @@ def reboot(
     host = host_named(state, node)
     host_rules.power_off(state, host, last_words)
     host_rules.power_on(state, host, takes)
+
+
+def set_bmc(state: Here, *, node: NodeName, mood: BmcMood) -> None:
+    """How the BMC behaves from now on."""
+    host_named(state, node).bmc = mood
 
 
 def cut_off(state: Here, *, node: NodeName, cut: bool = True) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from actions.remote_values import CommandResult, Reach, ServiceState
 from actions.simulated import controller_rules, queue_rules
 from actions.simulated.state import Due, DueKind, Host, State, Unit
+from actions.vantage import Answer, Tried
 from config.node_names import NodeName
 
 BOOT_TIME = timedelta(seconds=90)
@@ -28,6 +29,23 @@ def reach(host: Host) -> Reach:
     if not host.powered or not host.connected:
         return Reach.TIME_OUT
     return host.shell
+
+
+def tried(state: State, place: str, host: Host) -> Tried:
+    """What the known ports of a host say to the bot (no place) or to another node."""
+    asker = state.hosts.get(NodeName(place)) if place else None
+    if place and (asker is None or reach(asker) is not Reach.ALIVE):
+        evidence = f"{place} cannot be asked"
+        return Tried(place=place, answer=Answer.NOT_ASKED, evidence=evidence)
+    # What ssh meets with a time-out or without a route is a path that is broken for the bot alone.
+    shut = not place and not host.shell.host_alive
+    answers = host.powered and host.connected and not shut
+    said = "port 22: open" if answers else "ports 22, 6818: no answer within 3 s"
+    return Tried(
+        place=place or "the bot",
+        answer=Answer.ANSWERED if answers else Answer.SILENT,
+        evidence=said,
+    )
 
 
 def stop_unit(state: State, host: Host, name: str, verdict: ServiceState, detail: str) -> None:
@@ -79,6 +97,7 @@ def tell_controller(state: State, host: Host) -> None:
 
 def power_off(state: State, host: Host, why: str) -> None:
     """Power is gone: no process is left, the log of this boot becomes that of the previous one."""
+    host.fed = False
     if not host.powered:
         return
     host.powered = False
@@ -90,6 +109,7 @@ def power_off(state: State, host: Host, why: str) -> None:
 
 def power_on(state: State, host: Host, takes: timedelta) -> None:
     """Power is back; the host is up when its boot time has passed."""
+    host.fed = True
     if host.powered:
         return
     if takes <= timedelta(0):

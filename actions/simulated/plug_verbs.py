@@ -21,6 +21,7 @@ _ALL: tuple[Callable[..., object], ...] = (
     host_plugs.power_on,
     host_plugs.reboot,
     host_plugs.cut_off,
+    host_plugs.set_bmc,
     host_plugs.shrink_gpus,
     host_plugs.lose_gpus,
     host_plugs.late_driver,

@@ -68,11 +68,31 @@ class Unit:
     """Why a start fails; empty when it succeeds."""
 
 
+class BmcMood(StrEnum):
+    """How the BMC of a host behaves."""
+
+    HONEST = "honest"
+    SAYS_OFF = "says_off"
+    """Says off, whatever is so."""
+    FLICKERS = "flickers"
+    """Every other answer is off, whatever is so."""
+    DEAF = "deaf"
+    """Accepts every request and does nothing."""
+    REFUSES = "refuses"
+    SILENT = "silent"
+
+
 @dataclass(slots=True, kw_only=True)
 class Host:
     """The machine behind a node: power, network, shell, services, hardware."""
 
     name: NodeName
+    fed: bool = True
+    """Whether its power supply gives power, which is what the BMC says; booting takes time."""
+    bmc: BmcMood = BmcMood.HONEST
+    bmc_asked: int = 0
+    event_log: list[str] = field(default_factory=list)
+    """The hardware's own log."""
     powered: bool = True
     connected: bool = True
     """Whether its network reaches the controller and the bot; a cut-off host goes on computing."""
