@@ -87,14 +87,14 @@ class SlurmPlayground:
 
     def settings(self) -> Mapping[str, object]:
         """The cluster's section of the configuration."""
-        port = self._testbed.layout.controller_port
+        place = self._testbed.layout
         return {
             "kind": "slurm",
             "slurm_conf": str(self._testbed.slurm_conf),
             "ssh_config": str(self._testbed.ssh_config),
             "units": ["slurmd"],
             "protected": "ctl-1",
-            "reference_hosts": [f"127.0.0.1:{port}"],
+            "reference_hosts": [f"{place.controller_address}:{place.controller_port}"],
         }
 
     def partitions(self) -> Mapping[str, int]:

@@ -1,10 +1,10 @@
 """A real Slurm with virtual nodes on one machine, for `nodewarden sandbox --slurm` and the tests.
 
-One kernel plays a cluster. Each virtual node is a set of PID, mount and UTS namespaces with its
-own host name, boot id, gres.conf, kernel log, slurmd and sshd; `supervisor.py` is its process 1.
-A main set around them holds munged, MariaDB, slurmdbd and slurmctld (SlurmUser=slurm), so one
-SIGKILL ends the testbed, even from another process after a crash, and all its mounts end with it.
-Nodes share the loopback network: each slurmd and sshd has a port of its own.
+One kernel plays a cluster. Each virtual node is a set of network, PID, mount and UTS namespaces
+with its own address, host name, boot id, gres.conf, kernel log, slurmd and sshd; `supervisor.py` is
+its process 1. A main set around them holds munged, MariaDB, slurmdbd and slurmctld
+(SlurmUser=slurm), so one SIGKILL ends the testbed, even from another process after a crash, and all
+its mounts and networks end with it. `network.py` says how the machines are connected.
 
 Who is who: slurmctld runs as `slurm`, slurmd as root, the bot as an ordinary user with
 AdminLevel=Admin, jobs as another ordinary user, foreign drains by a third.
@@ -14,8 +14,9 @@ helper with a fixed verb list (`start`, `stop`, `restart`, `show` of the unit sl
 the caller's uid on its Unix socket: the same split as sudo or polkit would give, without needing
 either installed. The `systemctl` in the node's PATH is its client.
 
-It must never touch the system's /etc (it adds its OS users, nothing else), listen on anything but
-127.0.0.1, or end a process that it did not start.
+It must never touch the system's /etc (it adds its OS users, nothing else), listen outside of its
+own namespaces, change a route or an interface that it did not make, or end a process that it did
+not start.
 """
 
 from bot.testbed.options import TestbedError, TestbedOptions

@@ -2,7 +2,8 @@
 
 import signal
 
-from bot.testbed.commands import ask, listens
+from bot.testbed import network
+from bot.testbed.commands import ask
 from bot.testbed.core import Core
 
 
@@ -94,4 +95,4 @@ class ClusterFaults(Core):
         facts = ask(self.layout.main_socket, "show", unit)
         if facts["state"] != "active":
             raise RuntimeError(f"{unit} ended ({facts['result']}); see {self.layout.logs}")
-        return listens(port)
+        return network.listens(network.process_of(self.layout.main_socket), port)

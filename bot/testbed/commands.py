@@ -28,11 +28,13 @@ def environment(slurm_conf: Path) -> dict[str, str]:
     }
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], cwd: Path = Path("/")) -> str:
-    """Output of a tool that must succeed."""
+def run(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path = Path("/"), *, typed: str = ""
+) -> str:
+    """Output of a tool that must succeed, given this text as its input."""
     done = subprocess.run(
         [program(argv[0]) or argv[0], *argv[1:]],
-        stdin=subprocess.DEVNULL,
+        input=typed.encode(),
         capture_output=True,
         env=dict(env),
         cwd=cwd,
@@ -90,13 +92,6 @@ def wait_for(condition: Callable[[], object], seconds: float, what: str) -> None
         if time.monotonic() >= end:
             raise TestbedError(f"{what}: not within {seconds:g} s{last}")
         time.sleep(_POLL_SECONDS)
-
-
-def listens(port: int) -> bool:
-    """Whether something accepts connections on this loopback port."""
-    with socket.socket() as stream:
-        stream.settimeout(1.0)
-        return stream.connect_ex(("127.0.0.1", port)) == 0
 
 
 def write(path: Path, text: str, mode: int = 0o644, owner: str = "root") -> None:

@@ -1,25 +1,29 @@
 """The configuration files of the testbed as text. Pure: values in, text out.
 
-Every daemon binds to 127.0.0.1 (`NoInAddrAny`), believes the configured hardware instead of the
-real one (`config_overrides`), and tracks processes without cgroups, which a container may lack.
+Every daemon binds to its machine's own address (`NoInAddrAny`), believes the configured hardware
+instead of the real one (`config_overrides`), and tracks processes without cgroups, which a
+container may lack.
 """
 
 from bot.testbed.layout import Layout
 from bot.testbed.options import TestbedOptions
 
+CONTROLLER = "ctl-1"
+"""Host name of the main machine."""
 _RACK_SIZE = 4
 _NODE_CPUS = 64
 NODE_MEMORY_MIB = 512_000
 """Of every node, in slurm.conf and by its own word."""
 
 
-def slurm_conf(layout: Layout, options: TestbedOptions, host: str) -> str:
+def slurm_conf(layout: Layout, options: TestbedOptions) -> str:
     """slurm.conf for controller, nodes and clients alike."""
     folder = layout.folder
     lines = [
         f"ClusterName={options.cluster}",
-        f"SlurmctldHost={host}(127.0.0.1)",
+        f"SlurmctldHost={CONTROLLER}({layout.controller_address})",
         f"SlurmctldPort={layout.controller_port}",
+        f"SlurmdPort={layout.slurmd_port}",
         "SlurmUser=slurm",
         "SlurmdUser=root",
         "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny",
@@ -49,7 +53,7 @@ def slurm_conf(layout: Layout, options: TestbedOptions, host: str) -> str:
         "GresTypes=gpu",
         "AccountingStorageTRES=gres/gpu",
         "AccountingStorageType=accounting_storage/slurmdbd",
-        "AccountingStorageHost=127.0.0.1",
+        f"AccountingStorageHost={layout.controller_address}",
         f"AccountingStoragePort={layout.accounting_port}",
         f"AccountingStoragePass={layout.munge_socket}",
     ]
@@ -60,7 +64,7 @@ def slurm_conf(layout: Layout, options: TestbedOptions, host: str) -> str:
 
 def _node_lines(layout: Layout, options: TestbedOptions) -> list[str]:
     return [
-        f"NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={layout.slurmd_port(node)}"
+        f"NodeName={node} NodeHostname={node} NodeAddr={layout.address(node)}"
         f" CPUs={_NODE_CPUS} RealMemory={NODE_MEMORY_MIB} Gres=gpu:h100:{options.gpus}"
         f" Feature=h100,rack{index // _RACK_SIZE + 1} State=UNKNOWN"
         for index, node in enumerate(layout.nodes)
@@ -84,6 +88,14 @@ def partitions(nodes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         "short": nodes[max(0, train - 2) : len(nodes) - spare],
         "spare": nodes[len(nodes) - spare :],
     }
+
+
+def hosts(layout: Layout) -> str:
+    """/etc/hosts of every machine of the testbed."""
+    names = {CONTROLLER: layout.controller_address}
+    names |= {node: layout.address(node) for node in layout.nodes}
+    lines = [f"{address} {name}" for name, address in names.items()]
+    return "\n".join(["127.0.0.1 localhost", *lines, ""])
 
 
 def gres_conf(layout: Layout, gpus: int) -> str:
@@ -113,8 +125,8 @@ def slurmdbd_conf(layout: Layout, password: str) -> str:
         [
             "AuthType=auth/munge",
             f"AuthInfo=socket={layout.munge_socket}",
-            "DbdHost=localhost",
-            "DbdAddr=127.0.0.1",
+            f"DbdHost={CONTROLLER}",
+            f"DbdAddr={layout.controller_address}",
             f"DbdPort={layout.accounting_port}",
             "SlurmUser=slurm",
             f"LogFile={layout.logs}/slurmdbd.log",
@@ -137,8 +149,8 @@ def sshd_config(layout: Layout, node: str, options: TestbedOptions) -> str:
     path = f"{layout.tools}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return "\n".join(
         [
-            "ListenAddress 127.0.0.1",
-            f"Port {layout.ssh_port(node)}",
+            f"ListenAddress {layout.address(node)}",
+            f"Port {layout.ssh_port}",
             f"HostKey {layout.node_folder(node)}/host_key",
             "PidFile none",
             f"AuthorizedKeysFile {layout.folder}/ssh/authorized_keys",
@@ -161,7 +173,7 @@ def sshd_config(layout: Layout, node: str, options: TestbedOptions) -> str:
 def ssh_client_config(layout: Layout, options: TestbedOptions) -> str:
     """The bot's ssh_config: one Host block per node."""
     blocks = [
-        f"Host {node}\n  HostName 127.0.0.1\n  Port {layout.ssh_port(node)}\n"
+        f"Host {node}\n  HostName {layout.address(node)}\n  Port {layout.ssh_port}\n"
         for node in layout.nodes
     ]
     common = [

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bot.testbed import commands
+from bot.testbed import commands, network
 from bot.testbed.interpreter import python_for
-from bot.testbed.layout import Layout, claim_ports, node_names
+from bot.testbed.layout import Layout, claim_network, node_names
 from bot.testbed.options import TestbedOptions
+from bot.testbed.requirements import program
 
 READY_SECONDS = 300.0
 """Longest wait for a state that normally comes within a second or two."""
@@ -27,8 +28,8 @@ class Core:
         """Choose names and ports; nothing is started and no file is written."""
         self.options = options or TestbedOptions()
         names = node_names(nodes)
-        first, self._claim = claim_ports()
-        self.layout = Layout(folder=folder, nodes=names, first_port=first)
+        addresses, self._claim = claim_network()
+        self.layout = Layout(folder=folder, nodes=names, network=addresses)
         self.environment = commands.environment(self.slurm_conf)
 
     @property
@@ -57,12 +58,18 @@ class Core:
         return self.options.bot_user
 
     def run(self, *argv: str) -> str:
-        """Output of a tool run as root."""
-        return commands.run(argv, self.environment)
+        """Output of a tool run as root on the main machine's network, whatever ails the bot's."""
+        return commands.run(self._on_main(argv), self.environment)
 
     def run_as(self, user: str, *argv: str) -> str:
         """Output of a tool run as this user, in the folder of the jobs."""
-        return commands.run(self.as_user(user, argv), self.environment, self.layout.jobs)
+        words = self._on_main(self.as_user(user, argv))
+        return commands.run(words, self.environment, self.layout.jobs)
+
+    def _on_main(self, argv: Sequence[str]) -> list[str]:
+        first, *rest = argv
+        words = [program(first) or first, *rest]
+        return network.inside(network.process_of(self.layout.main_socket), words)
 
     def as_user(self, user: str, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` as this user."""

@@ -1,28 +1,32 @@
-"""Where everything of one testbed lies below its folder, and which loopback ports it holds.
+"""Where everything of one testbed lies below its folder, and which addresses its machines hold.
 
-Used by the whole package. Ports lie below the kernel's ephemeral range: a daemon that is killed
-and started again must find its port free, whatever connections others opened meanwhile.
+Used by the whole package. Each testbed has a network of its own, 256 addresses of a private range
+that this machine has no route to; ports are the usual ones, since each machine has its own.
 """
 
 import contextlib
-import random
+import ipaddress
+import secrets
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.testbed.options import TestbedError
 
-_LOWEST_PORT, _HIGHEST_PORT, _BLOCK = 12_000, 32_000, 100
-_FIXED_PORTS = 3
+_ROUTES = Path("/proc/net/route")
+_PRIVATE = (ipaddress.IPv4Network("10.0.0.0/8"), ipaddress.IPv4Network("172.16.0.0/12"))
+_TRIES = 256
+_FIRST_NODE = 11
+_MOST_NODES = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Paths and ports of one testbed."""
+    """Paths and addresses of one testbed."""
 
     folder: Path
     nodes: tuple[str, ...]
-    first_port: int
+    network: ipaddress.IPv4Network
 
     @property
     def slurm_conf(self) -> Path:
@@ -70,19 +74,52 @@ class Layout:
         return self.folder / "main.socket"
 
     @property
+    def host_address(self) -> str:
+        """This machine's, where the tests and the bot run: its end of the link to the testbed."""
+        return str(self.network[1])
+
+    @property
+    def controller_address(self) -> str:
+        """The main machine: slurmctld, slurmdbd, MariaDB."""
+        return str(self.network[2])
+
+    @property
+    def host_interface(self) -> str:
+        """This machine's end, by name."""
+        return "nwtb" + "x".join(self.host_address.split(".")[1:3])
+
+    @property
     def controller_port(self) -> int:
         """slurmctld."""
-        return self.first_port
+        return 6817
 
     @property
     def accounting_port(self) -> int:
         """slurmdbd."""
-        return self.first_port + 1
+        return 6819
 
     @property
     def database_port(self) -> int:
-        """MariaDB."""
-        return self.first_port + 2
+        """MariaDB, on the main machine's loopback."""
+        return 3306
+
+    @property
+    def slurmd_port(self) -> int:
+        """slurmd of every node."""
+        return 6818
+
+    @property
+    def ssh_port(self) -> int:
+        """sshd of every node."""
+        return 22
+
+    def address(self, node: str) -> str:
+        """A node's."""
+        return str(self.network[_FIRST_NODE + self.nodes.index(node)])
+
+    def port(self, node: str) -> str:
+        """The interface on the main machine that a node's cable is in."""
+        return f"port{self.nodes.index(node) + 1}"
 
     def node_folder(self, node: str) -> Path:
         """Mounted into the node."""
@@ -92,48 +129,56 @@ class Layout:
         """Process 1 of the node."""
         return self.node_folder(node) / "init.socket"
 
-    def slurmd_port(self, node: str) -> int:
-        """slurmd of this node."""
-        return self.first_port + _FIXED_PORTS + self.nodes.index(node)
 
-    def ssh_port(self, node: str) -> int:
-        """sshd of this node."""
-        return self.slurmd_port(node) + len(self.nodes)
+def hardware_address(address: str) -> str:
+    """The MAC address of the interface with this address."""
+    return "02:4e:" + ":".join(f"{int(part):02x}" for part in address.split("."))
 
 
 def node_names(count: int) -> tuple[str, ...]:
     """`gpu-01` and on."""
-    if not 3 <= count <= (_BLOCK - _FIXED_PORTS) // 2:
-        raise TestbedError(f"a testbed has 3 to {(_BLOCK - _FIXED_PORTS) // 2} nodes, not {count}")
+    if not 3 <= count <= _MOST_NODES:
+        raise TestbedError(f"a testbed has 3 to {_MOST_NODES} nodes, not {count}")
     return tuple(f"gpu-{number:02}" for number in range(1, count + 1))
 
 
-def claim_ports() -> tuple[int, socket.socket]:
-    """First port of a free block, and the claim on it, which ends when the socket is closed.
+def claim_network() -> tuple[ipaddress.IPv4Network, socket.socket]:
+    """A network without a route, and the claim on it, which ends when the socket is closed.
 
-    The claim is an abstract socket: two testbeds that start at once cannot choose the same block,
+    The claim is an abstract socket: two testbeds that start at once cannot choose the same network,
     and nothing is left behind after a crash.
     """
-    starts = list(range(_LOWEST_PORT, _HIGHEST_PORT, _BLOCK))
-    random.shuffle(starts)
-    for first in starts:
+    taken = _routed()
+    for _ in range(_TRIES):
+        network = _random_network()
+        if any(network.overlaps(route) for route in taken):
+            continue
         claim = socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError):
-            claim.bind(f"\0nodewarden-testbed-{first}")
-            if all(_is_free(port) for port in range(first, first + _BLOCK)):
-                return first, claim
+            claim.bind(f"\0nodewarden-testbed-{network.network_address}")
+            return network, claim
         claim.close()
-    raise TestbedError(f"no block of {_BLOCK} free ports below {_HIGHEST_PORT} on loopback")
+    ranges = " or ".join(str(wide) for wide in _PRIVATE)
+    raise TestbedError(f"no 256 addresses in {ranges} that this machine has no route to")
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+def _random_network() -> ipaddress.IPv4Network:
+    wide = secrets.choice(_PRIVATE)
+    first = int(wide.network_address) + 256 * secrets.randbelow(wide.num_addresses // 256)
+    return ipaddress.IPv4Network((first, 24))
+
+
+def _routed() -> list[ipaddress.IPv4Network]:
+    """All networks that this machine has a route to, but for the default route."""
+    if not _ROUTES.exists():
+        return []
+    found = []
+    for line in _ROUTES.read_text(encoding="ascii").splitlines()[1:]:
+        fields = line.split()
+        address, mask = (int.from_bytes(bytes.fromhex(fields[at]), "little") for at in (1, 7))
+        if mask:
+            found.append(ipaddress.IPv4Network((address, mask.bit_count()), strict=False))
+    return found
 
 
 def process_file(folder: Path) -> Path:

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bot.testbed import network
 from bot.testbed.commands import environment
+from bot.testbed.configuration import CONTROLLER
 from bot.testbed.layout import Layout
 from bot.testbed.options import TestbedOptions
 from bot.testbed.requirements import program
@@ -24,7 +26,7 @@ NODE_MOUNT = "/run/nodewarden-node"
 
 def machine_argv(spec: Path) -> list[str]:
     """The command that starts one virtual machine."""
-    flags = ["--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    flags = ["--mount", "--uts", "--pid", "--net", "--fork", "--kill-child", "--mount-proc"]
     return [
         program("unshare"),
         *flags,
@@ -56,11 +58,12 @@ def main_spec(layout: Layout) -> Json:
         units[node] = _unit(layout, f"init-{node}", argv)
     return {
         "socket": str(layout.main_socket),
+        "hostname": CONTROLLER,
         "units": units,
         "autostart": ["munged", *layout.nodes],
         "shared_units": [],
         "shared_with": -1,
-        "folders": [str(folder / "slurmctld")],
+        "binds": [(f"{folder}/etc/hosts", "/etc/hosts")],
     }
 
 
@@ -110,8 +113,9 @@ def node_spec(layout: Layout, node: str, options: TestbedOptions) -> Json:
             "slurmd": _unit(layout, f"unit-slurmd-{node}", slurmd),
             "sshd": _unit(layout, f"sshd-{node}", sshd),
         },
-        "autostart": ["sshd"],
+        "autostart": [],
         "boot_arguments": {"slurmd": ["-b"]},
+        "cable": [program("ip"), "link", "set", network.CABLE],
         "shared_units": ["slurmd"],
         "shared_with": pwd.getpwnam(options.bot_user).pw_uid,
         "private": ["/run"],

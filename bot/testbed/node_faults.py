@@ -3,8 +3,8 @@
 import signal
 from typing import Any
 
-from bot.testbed import configuration
-from bot.testbed.commands import ask, listens, write
+from bot.testbed import configuration, network
+from bot.testbed.commands import ask, write
 from bot.testbed.core import Core
 from bot.testbed.preparation import keygen, write_known_hosts
 
@@ -74,12 +74,16 @@ class NodeFaults(Core):
     def stop_sshd(self, node: str) -> None:
         """Connections are refused; the node itself lives."""
         ask(self.layout.node_socket(node), "stop", "sshd")
-        self.wait_for(lambda: not listens(self.layout.ssh_port(node)), f"sshd of {node} to close")
+        self.wait_for(lambda: not self._ssh_is_open(node), f"sshd of {node} to close")
 
     def start_sshd(self, node: str) -> None:
         """Connections are taken again, with the present key and configuration."""
         ask(self.layout.node_socket(node), "start", "sshd")
-        self.wait_for(lambda: listens(self.layout.ssh_port(node)), f"sshd of {node} to listen")
+        self.wait_for(lambda: self._ssh_is_open(node), f"sshd of {node} to listen")
+
+    def _ssh_is_open(self, node: str) -> bool:
+        process = network.process_of(self.layout.node_socket(node))
+        return network.listens(process, self.layout.ssh_port)
 
     def hang_sshd(self, node: str) -> None:
         """SIGSTOP: TCP connects, no banner comes, clients time out."""
@@ -122,7 +126,7 @@ class NodeFaults(Core):
         ask(self.layout.node_socket(node), "reboot")
 
     def power_off(self, node: str) -> None:
-        """Everything on the node ends, as at a loss of power; the network refuses."""
+        """Everything on the node ends, as at a loss of power; nothing answers."""
         ask(self.layout.node_socket(node), "power_off")
 
     def power_on(self, node: str) -> None:

@@ -8,7 +8,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import stat
 import uuid
 from functools import partial
@@ -123,11 +122,9 @@ def _munge_key(layout: Layout) -> None:
 
 def _slurm_files(layout: Layout, options: TestbedOptions) -> None:
     etc = layout.slurm_conf.parent
-    host = socket.gethostname().partition(".")[0]
-    write(layout.slurm_conf, configuration.slurm_conf(layout, options, host))
+    write(layout.slurm_conf, configuration.slurm_conf(layout, options))
     write(etc / "gres.conf", configuration.gres_conf(layout, options.gpus))
-    names = " ".join(layout.nodes)
-    write(etc / "hosts", f"127.0.0.1 localhost {host} {names}\n")
+    write(etc / "hosts", configuration.hosts(layout))
 
 
 def _ssh_files(layout: Layout, options: TestbedOptions) -> None:
@@ -166,7 +163,7 @@ def write_known_hosts(layout: Layout) -> None:
     for node in layout.nodes:
         public = (layout.node_folder(node) / "host_key.pub").read_text(encoding="ascii")
         kind, key = public.split()[:2]
-        lines.append(f"[127.0.0.1]:{layout.ssh_port(node)} {kind} {key}\n")
+        lines.append(f"{layout.address(node)} {kind} {key}\n")
     write(layout.known_hosts, "".join(lines))
 
 

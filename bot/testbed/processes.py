@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from bot.testbed.machines import machine_argv
 from bot.testbed.options import TestbedError
 
 _END_SECONDS = 20.0
+_POLL_SECONDS = 0.01
 
 
 def spawn(layout: Layout) -> None:
@@ -27,7 +29,11 @@ def spawn(layout: Layout) -> None:
             env=environment(layout.slurm_conf),
             start_new_session=True,
         )
-    note = {"pid": process.pid, "start": start_time(process.pid)}
+    note = {
+        "pid": process.pid,
+        "start": start_time(process.pid),
+        "interface": layout.host_interface,
+    }
     process_file(layout.folder).write_text(json.dumps(note), encoding="ascii")
     process.returncode = 0  # it outlives this object; `end` reaps it
 
@@ -53,7 +59,9 @@ def end(note_file: Path) -> None:
         if time.monotonic() > deadline:
             raise TestbedError(f"process {pid} of {note_file.parent} does not end after SIGKILL")
         _reap(pid)
-        time.sleep(0.01)
+        time.sleep(_POLL_SECONDS)
+    while note.get("interface") in (name for _, name in socket.if_nameindex()):
+        time.sleep(_POLL_SECONDS)  # the kernel clears a network away shortly after its last process
     note_file.unlink()
 
 

@@ -17,10 +17,13 @@ _PACKAGE_OF = {
     "sshd": "openssh-server",
     "ssh": "openssh-client",
     "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "ip": "iproute2",
     "setpriv": "util-linux",
     "python3": "python3-minimal",
 }
-_NAMESPACE_FLAGS = ("--mount", "--uts", "--pid", "--fork", "--mount-proc")
+_NAMESPACE_FLAGS = ("--mount", "--uts", "--pid", "--net", "--fork", "--mount-proc")
+_CABLES = "link add lan type bridge\nlink add port type veth peer name eth0\n"
 
 
 @lru_cache(maxsize=1)
@@ -40,10 +43,13 @@ def find_missing() -> str:
     if absent:
         return f"the Slurm testbed needs the system users {', '.join(absent)} of Debian's packages"
     tried = subprocess.run(
-        [program("unshare"), *_NAMESPACE_FLAGS, "true"], capture_output=True, check=False
+        [program("unshare"), *_NAMESPACE_FLAGS, program("ip"), "-batch", "-"],
+        input=_CABLES.encode(),
+        capture_output=True,
+        check=False,
     )
     if tried.returncode != 0:
-        return f"the Slurm testbed needs namespaces: {_line(tried.stderr)}"
+        return f"the Slurm testbed needs namespaces, a bridge and veth: {_line(tried.stderr)}"
     return ""
 
 

@@ -224,11 +224,13 @@ class Machine:
 
     def _machine_verb(self, verb: str) -> Json:
         if verb in {"power_off", "reboot"}:
+            self._cable("down")  # first: a machine without power takes leave of nobody
             self._end_all()
         if verb == "reboot":
             time.sleep(_DARK_SECONDS)
         if verb in {"power_on", "reboot"}:
             self._new_boot()
+            self._cable("up")
             self._boot()
         return {name: unit.facts() for name, unit in self.units.items()}
 
@@ -240,6 +242,9 @@ class Machine:
         while any(unit.pid for unit in self.units.values()):
             time.sleep(0.01)
             self.reap()
+
+    def _cable(self, state: str) -> None:
+        subprocess.run([*self.spec["cable"], state], check=True, env={})
 
     def _new_boot(self) -> None:
         """In place, because a bind mount shows the file and not its name."""

@@ -1,20 +1,23 @@
 """The testbed as a whole: start and stop. See the package's docstring for its shape."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bot.testbed import layout, preparation, processes, requirements
+from bot.testbed import layout, network, preparation, processes, requirements
 from bot.testbed.cluster_faults import ClusterFaults
+from bot.testbed.commands import ask
 from bot.testbed.jobs import Jobs
+from bot.testbed.link_faults import LinkFaults
 from bot.testbed.node_faults import NodeFaults
 from bot.testbed.options import TestbedError
 
 _ACCOUNT = "research"
 
 
-class SlurmTestbed(NodeFaults, ClusterFaults, Jobs):
+class SlurmTestbed(NodeFaults, LinkFaults, ClusterFaults, Jobs):
     """A real Slurm with virtual nodes below one folder; a context manager.
 
     The folder must not exist yet, its path must be short (Unix sockets lie below it), and other
@@ -70,12 +73,16 @@ class SlurmTestbed(NodeFaults, ClusterFaults, Jobs):
             database = pool.submit(preparation.make_database, self.layout)
             preparation.prepare_files(self.layout, self.options)
             processes.spawn(self.layout)
-            self.wait_for(self.layout.main_socket.exists, "the main machine")
+            self.wait_for(partial(_answers, self.layout.main_socket), "the main machine")
+            network.connect_host(self.layout)
+            for node in self.nodes:
+                self.wait_for(partial(_answers, self.layout.node_socket(node)), f"{node} to boot")
+            network.connect_nodes(self.layout)
             database.result()
         self._start_accounting()
         self.start_controller()
         for node in self.nodes:
-            self.wait_for(self.layout.node_socket(node).exists, f"{node} to boot")
+            ask(self.layout.node_socket(node), "start", "sshd")
             self.start_slurmd(node)
         self.wait_for(self._all_idle, "all nodes IDLE")
 
@@ -93,3 +100,8 @@ class SlurmTestbed(NodeFaults, ClusterFaults, Jobs):
         shown = self.run("sinfo", "--noheader", "--Node", "--format=%N %T")
         states = dict(line.split() for line in shown.splitlines())
         return states == dict.fromkeys(self.nodes, "idle")
+
+
+def _answers(control: Path) -> bool:
+    """A socket's file exists a moment before it takes connections."""
+    return bool(network.process_of(control))

@@ -68,14 +68,31 @@ def test_the_job_user_may_not_drain(slurm_testbed: SlurmTestbed) -> None:
     assert slurm_testbed.node_states("gpu-09") == {"IDLE"}
 
 
-def test_every_listener_is_on_loopback(slurm_testbed: SlurmTestbed) -> None:
+def test_every_listener_is_inside_the_testbed(slurm_testbed: SlurmTestbed) -> None:
     layout = slurm_testbed.layout
-    ports = range(layout.first_port, layout.first_port + 3 + 2 * len(slurm_testbed.nodes))
-    lines = slurm_testbed.run("ss", "-Htln").splitlines()
-    local = {line.split()[3].rpartition(":") for line in lines}
-    ours = {address for address, _, port in local if int(port) in ports}
+    here = subprocess.check_output(["ss", "-Htln"], text=True)
+    there = slurm_testbed.run("ss", "-Htln")
 
-    assert ours == {"127.0.0.1"}
+    ports = {layout.controller_port, layout.accounting_port, layout.slurmd_port}
+    assert not ports & {port for _, port in _listening(here)}
+    assert layout.host_address not in {address for address, _ in _listening(here)}
+    assert {address for address, _ in _listening(there)} == {
+        "127.0.0.1",
+        layout.controller_address,
+    }
+
+
+def _listening(lines: str) -> set[tuple[str, int]]:
+    local = (line.split()[3].rpartition(":") for line in lines.splitlines())
+    return {(address, int(port)) for address, _, port in local}
+
+
+def test_each_node_has_its_own_address(slurm_testbed: SlurmTestbed) -> None:
+    layout = slurm_testbed.layout
+    wanted = {node: layout.address(node) for node in slurm_testbed.nodes}
+
+    assert len(set(wanted.values())) == 12
+    assert {node: slurm_testbed.node(node)["NodeAddr"] for node in wanted} == wanted
 
 
 def test_accounting_knows_a_finished_job(slurm_testbed: SlurmTestbed) -> None:

@@ -1,6 +1,7 @@
 """What a stopped testbed leaves: nothing, whoever stops it."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,12 @@ def _processes_of(folder: Path) -> list[str]:
     return found
 
 
+def _interfaces() -> set[str]:
+    return {name for _, name in socket.if_nameindex()}
+
+
 def test_stopping_leaves_no_process_and_no_mount() -> None:
+    before = _interfaces()
     with fresh_folder() as folder:
         with SlurmTestbed(folder, nodes=3) as testbed:
             testbed.train(("gpu-01", "gpu-02"))
@@ -51,6 +57,7 @@ def test_stopping_leaves_no_process_and_no_mount() -> None:
         assert {"slurmctld", "slurmd", "sshd", "munged", "mariadbd", "slurmdbd"} <= set(running)
         assert _processes_of(folder) == []
         assert str(folder) not in Path("/proc/mounts").read_text()
+        assert _interfaces() <= before
 
 
 def test_a_testbed_whose_starter_died_is_stopped_by_its_folder() -> None:
@@ -60,9 +67,11 @@ def test_a_testbed_whose_starter_died_is_stopped_by_its_folder() -> None:
         assert done.returncode == 9, done.stderr
         assert "slurmstepd" in " ".join(_processes_of(folder))
 
+        interfaces = _interfaces()
         SlurmTestbed.stop_folder(folder)
 
         assert _processes_of(folder) == []
+        assert len(interfaces - _interfaces()) == 1
         SlurmTestbed.stop_folder(folder)
 
 
@@ -77,7 +86,7 @@ def test_another_process_with_the_same_number_is_left_alone(tmp_path: Path) -> N
 def test_two_testbeds_run_at_once(slurm_testbed: SlurmTestbed) -> None:
     with fresh_folder() as folder, SlurmTestbed(folder, nodes=3) as second:
         assert second.node_states("gpu-03") == {"IDLE"}
-        assert second.layout.first_port != slurm_testbed.layout.first_port
+        assert second.layout.network != slurm_testbed.layout.network
         second.admin_drain("gpu-03", "only here")
 
         assert slurm_testbed.node_states("gpu-03") == {"IDLE"}
