@@ -125,6 +125,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         slurm_conf=str(settings.slurm_conf or DEFAULT_SLURM_CONF),
         path=f"{settings.slurm_binaries}:/usr/bin:/bin",
         own_user=ground.os_user,
+        backend=settings.backend.value,
     )
     cluster = SlurmCli(slurm, ground.runner, ground.clock, ground.pause)
     nodes, close = _remote(settings, ground)

@@ -1,8 +1,8 @@
 """Slurm by way of its command-line tools: the `ClusterHands` that most sites use.
 
 Constructed by `actions.catalogue`, called from worker threads of the engine. Reads through
-`tools.Tools`, the whole cluster through a child process, and writes one `scontrol update` for one
-node. It must never write to another cluster than its own, and never say "failed" of a write that
+`tools.Tools`, the whole cluster through a child process, and sends what `changes.Changes` makes of a
+write. It must never write to another cluster than its own, and never say "failed" of a write that
 may have happened.
 """
 
@@ -10,31 +10,29 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from datetime import timedelta
 
-from actions.cluster import Controller, Job, Node, Snapshot
-from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from actions.cluster import Controller, Job, Node, Reservation, Snapshot
+from actions.contract import Refusal, Rejected, UnknownJob, Unreadable, WriteUnknown
 from actions.shell import Command, CommandFinished, packages
 from actions.slurm.budget import QuestionBudget
+from actions.slurm.changes import Changes, one_job, one_node
 from actions.slurm.nodes import UNREADABLE
 from actions.slurm.sight import explained
-from actions.slurm.snapshot_child import request
+from actions.slurm.snapshot_child import AUTO, CLI, request
 from actions.slurm.snapshot_lines import received_snapshot
 from actions.slurm.tools import Runs, SlurmSettings, Tools, words_of_controller
 from config.clock import Clock, Instant, microseconds
-from config.ids import ClusterName
-from config.node_names import NodeName, node_name
+from config.ids import ClusterName, JobId
+from config.node_names import NodeName
 
 SNAPSHOT_AGE = timedelta(seconds=15)
 """At most one whole snapshot in this time, shared by all readers (hands 1)."""
 SNAPSHOT_QUESTIONS = 5
 SNAPSHOT_CAP = 1 << 28
-_LONGEST_REASON = 200
-_REASON = re.compile(r"[ -~]+", re.ASCII)
-_EVERYTHING = frozenset({"ALL", "LOCALHOST"})
-"""Words that scontrol takes for more or other than the node of that name."""
 _LOST_ON_THE_WAY = re.compile(
     r"timed out|timeout|zero bytes|communication|unexpected message|connection reset|broken pipe"
     r"|shutdown|header|recv",
@@ -44,8 +42,8 @@ _VERSION = re.compile(r"(\d+)\.(\d+)", re.ASCII)
 _LIMITED = re.compile(r"rate limit|too many requests|try again later", re.IGNORECASE)
 
 
-class SlurmCli:
-    """`actions.contract.ClusterHands` over scontrol and squeue."""
+class SlurmCli(Changes):
+    """`actions.contract.ClusterHands`, `NodeChanges` and `JobHands` over scontrol and squeue."""
 
     def __init__(
         self,
@@ -65,6 +63,8 @@ class SlurmCli:
         self._latest_at = timedelta()
         self._flight: Future[Snapshot] | None = None
         self._without_json: tuple[str, ...] = ()
+        self._why_not_pyslurm = ""
+        self._pyslurm_ends_its_child = False
 
     @property
     def name(self) -> ClusterName:
@@ -93,6 +93,11 @@ class SlurmCli:
             )
         return tuple(faults)
 
+    @property
+    def why_not_pyslurm(self) -> str:
+        """Why snapshots come through the tools although `auto` is configured; for `doctor`."""
+        return self._why_not_pyslurm
+
     def snapshot(self) -> Snapshot:
         """The whole cluster, at most 15 s old; concurrent readers share one fetch."""
         with self._lock:
@@ -116,7 +121,7 @@ class SlurmCli:
 
     def fresh_node(self, node: NodeName) -> Node:
         """This node now. Raises UnknownNode."""
-        return self._node(self._tools(1), _one(node))
+        return self._node(self._tools(1), one_node(node))
 
     def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
         """Jobs on this node now; Refusal when the controller says busy and shows no job."""
@@ -140,38 +145,50 @@ class SlurmCli:
         at = self._clock.now().wall
         tools = self._tools(4)
         private_data = tools.controller().private_data
-        seen = self._node(tools, _one(node))
+        seen = self._node(tools, one_node(node))
         jobs = tools.jobs_on(node)
         hidden = seen.busy and node not in explained(jobs, at)
         return seen if hidden else None, jobs, private_data
 
-    def drain(self, node: NodeName, reason: str) -> None:
-        """Set DRAIN with this Reason: one update, no read-back."""
-        if not _REASON.fullmatch(reason) or len(reason) > _LONGEST_REASON:
-            raise Rejected(f"a Reason is 1 to {_LONGEST_REASON} printable ASCII characters")
-        self._update(_one(node), "State=DRAIN", f"Reason={reason}")
+    def fresh_job(self, job: JobId) -> Job:
+        """This one job now. Raises UnknownJob; Refusal where it may be hidden from us."""
+        tools = self._tools(3)
+        try:
+            found = tools.job(one_job(job))
+        except UnknownJob:
+            if "jobs" in tools.controller().private_data and not self._sees_others(()):
+                raise Refusal(
+                    f"job {job} is not shown, and with PrivateData=jobs that proves nothing: give the "
+                    "bot's Slurm user AdminLevel=Operator"
+                ) from None
+            raise
+        self._learn(tuple(tools.without_json))
+        return found
 
-    def resume(self, node: NodeName) -> None:
-        """Clear DRAIN: one update, no read-back."""
-        self._update(_one(node), "State=RESUME")
+    def fresh_reservations(self) -> tuple[Reservation, ...]:
+        """All reservations now."""
+        tools = self._tools(1)
+        found = tools.reservations(self._clock.now().wall)
+        self._learn(tuple(tools.without_json))
+        return found
 
-    def _update(self, node: NodeName, *changes: str) -> None:
-        """One write to one node of our own cluster. Raises Refusal while a fault stands."""
+    def _send(self, what: str, words: Sequence[str], writes: int = 1) -> None:
+        """One write to our own cluster. Raises Refusal while a fault stands."""
         tools = self._tools(1)
         # Again at each write: the controller may have been silent, or an older one, at the start.
         faults = self._faults(tools, tools.controller().controller)
         if faults:
             raise Refusal("; ".join(faults))
-        self._budget.take(1)
+        self._budget.take(writes)
         done = self._runner.run(
             Command(
-                argv=("scontrol", "--local", "update", f"NodeName={node}", *changes),
+                argv=("scontrol", "--local", *words),
                 time_limit=self._settings.write_limit,
                 environment=self._settings.environment,
             )
         )
         if not done.ok:
-            raise _write_error(node, done)
+            raise _write_error(what, done)
 
     def _tools(self, questions: int) -> Tools:
         """The tools, once the budget allows so many questions."""
@@ -206,25 +223,45 @@ class SlurmCli:
                 self._latest, self._latest_at = snapshot, at.monotonic
 
     def _fetch(self, at: Instant) -> Snapshot:
+        """By the configured back end; where `auto` kills or stops its child, by the tools from then on."""
+        backend = self._settings.backend
+        if backend != AUTO:
+            return self._snapshot_by(backend, at)
+        if not self._pyslurm_ends_its_child:
+            try:
+                return self._snapshot_by(AUTO, at)
+            except _NoChild as problem:
+                self._pyslurm_ends_its_child = True
+                self._why_not_pyslurm = f"it ends or stops the program that imports it ({problem})"
+        return self._snapshot_by(CLI, at)
+
+    def _snapshot_by(self, backend: str, at: Instant) -> Snapshot:
         wait = self._budget.take(SNAPSHOT_QUESTIONS)
         if wait:
             self._pause(wait)
+        settings = replace(self._settings, backend=backend)
         done = self._runner.run(
             Command(
                 argv=(sys.executable, "-s", "-P", "-m", "actions.slurm.snapshot_child"),
                 time_limit=self._settings.read_limit * SNAPSHOT_QUESTIONS,
                 environment={"PATH": os.defpath, "PYTHONPATH": packages(), "LC_ALL": "C.UTF-8"},
-                stdin=request(self._settings, self._without_json, microseconds(at.wall)),
+                stdin=request(settings, self._without_json, microseconds(at.wall)),
                 output_cap=SNAPSHOT_CAP,
             )
         )
         if not done.ok or done.truncated:
-            raise Unreadable(f"no snapshot: {done.lost or words_of_controller(done)}")
+            raise _NoChild(f"no snapshot: {done.lost or words_of_controller(done)}")
         received = received_snapshot(done.stdout, self._settings.cluster, at.wall)
         self._learn(received.without_json)
+        if backend == AUTO:
+            self._why_not_pyslurm = received.why_not_pyslurm
         self._budget.take(received.asked - SNAPSHOT_QUESTIONS)
         self._budget.answered(took=(self._clock.now().monotonic - at.monotonic) / received.asked)
         return received.snapshot
+
+
+class _NoChild(Unreadable):
+    """The snapshot child did not end by itself with a whole answer."""
 
 
 class _Timed:
@@ -245,13 +282,6 @@ class _Timed:
         return done
 
 
-def _one(node: NodeName) -> NodeName:
-    """The name again, if it can mean one node only."""
-    if node_name(node).upper() in _EVERYTHING:
-        raise UnknownNode(f"{node} is a word that scontrol takes for other nodes; rename that node")
-    return node
-
-
 def _release(version: str) -> tuple[int, ...]:
     """Year and month of a release: `22.05.8` and `slurm-wlm 22.05.8` are (22, 5)."""
     found = _VERSION.search(version)
@@ -260,11 +290,11 @@ def _release(version: str) -> tuple[int, ...]:
     return int(found[1]), int(found[2])
 
 
-def _write_error(node: NodeName, done: CommandFinished) -> Exception:
+def _write_error(what: str, done: CommandFinished) -> Exception:
     """What a failed write means: unknown when the answer, not the request, may have been lost."""
     words = words_of_controller(done)
     if not done.started:
         return Rejected(f"nothing was sent: {done.lost}")
     if done.exit_code is None or _LOST_ON_THE_WAY.search(words):
-        return WriteUnknown(f"the update of {node} may have happened: {done.lost or words}")
+        return WriteUnknown(f"the update of {what} may have happened: {done.lost or words}")
     return Rejected(words or f"scontrol ended with code {done.exit_code} and no word")

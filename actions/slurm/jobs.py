@@ -19,6 +19,7 @@ from actions.slurm.fields import (
     number,
     number_of,
     span,
+    split_words,
     text_of,
     truth_of,
     words_of,
@@ -30,7 +31,8 @@ ROW_FIELDS = (
     *("State", "Reason", "Partition", "NodeList", "ReqNodes", "NumNodes", "NumTasks"),
     *("tres-alloc", "tres-per-node", "tres-per-job", "tres-per-task", "BatchFlag", "Requeue"),
     *("RestartCnt", "PriorityLong", "QOS", "Reservation", "Dependency", "SubmitTime", "StartTime"),
-    *("EndTime", "TimeLimit", "Cluster", "Comment", "Name"),
+    *("EndTime", "TimeLimit", "Cluster", "Origin", "SiblingsActive", "SiblingsViable"),
+    *("Comment", "Name"),
 )
 """Fields that `squeue --Format` is asked for; `ExcNodes` comes from a second question."""
 
@@ -43,15 +45,16 @@ _STRONGEST = (
 
 def jobs_from_json(records: Iterable[JsonObject]) -> tuple[Job, ...]:
     """The jobs of a JSON answer, each once."""
-    return _each_once(_from_json(record) for record in records)
+    return each_once(_from_json(record) for record in records)
 
 
 def jobs_from_rows(rows: Iterable[Mapping[str, str]]) -> tuple[Job, ...]:
     """The jobs of `squeue --Format` rows, each once."""
-    return _each_once(_from_row(row) for row in rows)
+    return each_once(_from_row(row) for row in rows)
 
 
-def _each_once(jobs: Iterable[Job]) -> tuple[Job, ...]:
+def each_once(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """The jobs. Raises UnknownForm when one of them occurs twice."""
     found: dict[int, Job] = {}
     for job in jobs:
         if job.slurm_id in found:
@@ -60,7 +63,7 @@ def _each_once(jobs: Iterable[Job]) -> tuple[Job, ...]:
     return tuple(found.values())
 
 
-def _state(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
+def state_of_job(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
     """The word that squeue would print, and the others."""
     if not words:
         raise UnknownForm("a job without a state")
@@ -68,7 +71,7 @@ def _state(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
     return word, frozenset(words) - {word}
 
 
-def _job_id(slurm_id: int, array: tuple[int, str], het: tuple[int, int]) -> JobId:
+def job_id(slurm_id: int, array: tuple[int, str], het: tuple[int, int]) -> JobId:
     """As people write it: `12`, `12_3`, `12_[4-9]`, `12+1`."""
     if het[0]:
         return JobId(f"{het[0]}+{het[1]}")
@@ -82,14 +85,14 @@ def _from_json(record: JsonObject) -> Job:
     slurm_id = number_of(record, "job_id")
     if slurm_id is None:
         raise UnknownForm("a job without an id")
-    state, flags = _state(words_of(record, "job_state"))
+    state, flags = state_of_job(words_of(record, "job_state"))
     array_job = number_of(record, "array_job_id") or 0
     task = number_of(record, "array_task_id")
     array_task = text_of(record, "array_task_string") if task is None else str(task)
     het_job = number_of(record, "het_job_id") or 0
     nodes = node_list(text_of(record, "nodes"))
     return Job(
-        id=_job_id(
+        id=job_id(
             slurm_id, (array_job, array_task), (het_job, number_of(record, "het_job_offset") or 0)
         ),
         slurm_id=slurm_id,
@@ -120,11 +123,19 @@ def _from_json(record: JsonObject) -> Job:
         array_job=array_job or None,
         array_task=array_task if array_job else "",
         het_job=het_job or None,
+        federation_origin=text_of(record, "federation_origin"),
+        federation_siblings=siblings(record),
     )
 
 
+def siblings(record: JsonObject) -> tuple[str, ...]:
+    """Clusters of a federation on which the job may start or has copies."""
+    both = ("federation_siblings_active", "federation_siblings_viable")
+    return tuple(dict.fromkeys(word for key in both for word in words_of(record, key)))
+
+
 def _gpus_of_json(record: JsonObject) -> int:
-    return _gpus(
+    return gpus_of(
         allocated=text_of(record, "tres_alloc_str"),
         requests=(
             (text_of(record, "tres_per_job"), 1),
@@ -134,7 +145,7 @@ def _gpus_of_json(record: JsonObject) -> int:
     )
 
 
-def _gpus(*, allocated: str, requests: tuple[tuple[str, int], ...]) -> int:
+def gpus_of(*, allocated: str, requests: tuple[tuple[str, int], ...]) -> int:
     """GPUs the job holds or asks for: the allocation where the cluster counts GPUs, else the request."""
     counted = gpu_count(allocated)
     return counted or max(gpu_count(text) * times for text, times in requests)
@@ -146,7 +157,7 @@ def _from_row(row: Mapping[str, str]) -> Job:
     in_array = bool(array_task)
     het_job = bare(row["HetJobID"])
     node_count = number(row["NumNodes"].partition("-")[0], "NumNodes")
-    state, flags = _state((row["State"],))
+    state, flags = state_of_job((row["State"],))
     return Job(
         id=JobId(row["JobArrayID"]),
         slurm_id=slurm_id,
@@ -161,7 +172,7 @@ def _from_row(row: Mapping[str, str]) -> Job:
         required_nodes=bare(row["ReqNodes"]),
         excluded_nodes=bare(row["ExcNodes"]),
         node_count=node_count,
-        gpus=_gpus(
+        gpus=gpus_of(
             allocated=row["tres-alloc"],
             requests=(
                 (row["tres-per-job"], 1),
@@ -184,4 +195,19 @@ def _from_row(row: Mapping[str, str]) -> Job:
         array_job=number(row["ArrayJobID"], "ArrayJobID") if in_array else None,
         array_task=array_task,
         het_job=int(het_job) if het_job.isdigit() and int(het_job) else None,
+        federation_origin=_federated(row["Origin"]),
+        federation_siblings=tuple(
+            dict.fromkeys(
+                (*_clusters(row["SiblingsActive"]), *_clusters(row["SiblingsViable"])),
+            )
+        ),
     )
+
+
+def _federated(text: str) -> str:
+    """A cluster's name; squeue prints `NA` outside a federation."""
+    return "" if text == "NA" else bare(text)
+
+
+def _clusters(text: str) -> tuple[str, ...]:
+    return split_words(_federated(text))

@@ -5,7 +5,8 @@ flag UNREADABLE: the rest of the cluster stays visible, and nothing acts on that
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from actions.cluster import Node, NodeBase
 from actions.slurm.fields import (
@@ -33,11 +34,12 @@ _WRITER = re.compile(
 _NAME = re.compile(r"NodeName=(\S+)")
 _OLD_WORDS = {"DRAINED": "DRAIN", "DRAINING": "DRAIN", "MAINT": "MAINTENANCE"}
 _SHOWN = 200
+_Record = TypeVar("_Record")
 
 
 def nodes_from_json(records: Iterable[JsonObject]) -> dict[NodeName, Node]:
     """The nodes of a JSON answer, by name."""
-    return _by_name((_name(text_of(record, "name")), record) for record in records)
+    return by_name(((named(text_of(record, "name")), record) for record in records), _from_json)
 
 
 def nodes_from_text(answer: str) -> dict[NodeName, Node]:
@@ -45,23 +47,27 @@ def nodes_from_text(answer: str) -> dict[NodeName, Node]:
     found = []
     for record in shown_records(answer, "NodeName"):
         match = _NAME.match(record)
-        found.append((_name(match[1] if match else ""), record))
-    return _by_name(found)
+        found.append((named(match[1] if match else ""), record))
+    return by_name(found, _from_text)
 
 
-def _by_name(records: Iterable[tuple[NodeName, JsonObject | str]]) -> dict[NodeName, Node]:
+def by_name(
+    records: Iterable[tuple[NodeName, _Record]], read: Callable[[_Record], Node]
+) -> dict[NodeName, Node]:
+    """Each node once, those that cannot be read among them."""
     nodes: dict[NodeName, Node] = {}
     for name, record in records:
         if name in nodes:
             raise UnknownForm(f"node {name} occurs twice in one answer")
         try:
-            nodes[name] = _from_text(record) if isinstance(record, str) else _from_json(record)
+            nodes[name] = read(record)
         except UnknownForm as error:
             nodes[name] = _unreadable(name, str(error))
     return nodes
 
 
-def _name(text: str) -> NodeName:
+def named(text: str) -> NodeName:
+    """The name of a record. Raises UnknownForm."""
     try:
         return node_name(text)
     except NodeNameError as error:
@@ -77,7 +83,7 @@ def _unreadable(name: NodeName, why: str) -> Node:
     )
 
 
-def _state(words: tuple[str, ...]) -> tuple[NodeBase, frozenset[str]]:
+def state_of_node(words: tuple[str, ...]) -> tuple[NodeBase, frozenset[str]]:
     """Base and flags; an unknown base stays visible as a flag."""
     if not words:
         raise UnknownForm("a node without a state")
@@ -90,12 +96,12 @@ def _state(words: tuple[str, ...]) -> tuple[NodeBase, frozenset[str]]:
 
 
 def _from_json(record: JsonObject) -> Node:
-    base, flags = _state(words_of(record, "state") + words_of(record, "state_flags"))
+    base, flags = state_of_node(words_of(record, "state") + words_of(record, "state_flags"))
     reason = text_of(record, "reason")
     gres = bare(text_of(record, "gres"))
     used = record.get("gres_used")
     return Node(
-        name=_name(text_of(record, "name")),
+        name=named(text_of(record, "name")),
         base=base,
         flags=flags,
         reason=reason,
@@ -122,12 +128,12 @@ def _from_text(record: str) -> Node:
     missing = {"NodeName", "State", "CPUAlloc", "CPUTot", "RealMemory"} - fields.keys()
     if missing:
         raise UnknownForm(f"a node record without {', '.join(sorted(missing))}")
-    base, flags = _state(tuple(fields["State"].split("+")))
+    base, flags = state_of_node(tuple(fields["State"].split("+")))
     reason, reason_by, reason_at = _reason(fields.get("Reason", ""))
     gres = bare(fields.get("Gres", ""))
     used = fields.get("GresUsed")
     return Node(
-        name=_name(fields["NodeName"]),
+        name=named(fields["NodeName"]),
         base=base,
         flags=flags,
         reason=reason,

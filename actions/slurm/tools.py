@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
@@ -18,6 +18,7 @@ from actions.cluster import Job, Node, Partition, Reservation
 from actions.contract import UnknownNode, Unreadable
 from actions.shell import Command, CommandFinished
 from actions.slurm.fields import JsonObject, UnknownForm, part_of
+from actions.slurm.job_reading import extra_of, picked
 from actions.slurm.jobs import ROW_FIELDS, jobs_from_json, jobs_from_rows
 from actions.slurm.nodes import nodes_from_json, nodes_from_text
 from actions.slurm.places import (
@@ -29,7 +30,7 @@ from actions.slurm.places import (
     reservations_from_text,
 )
 from actions.slurm.records import rows
-from config.ids import ClusterName
+from config.ids import ClusterName, JobId
 from config.node_names import NodeName
 
 SMALL = 1 << 22
@@ -45,6 +46,8 @@ _SQUEUE = ("squeue", "--all", "--local", "--states=all")
 
 
 _NO_JSON = re.compile(r"unrecognized option|invalid option|json|serializer|data_parser", re.I)
+_KNOWS_EXTRA = re.compile(r"\b(?:23\.(?:0[2-9]|1)|2[4-9]\.|[3-9]\d\.)")
+"""Releases with `--extra`, which came with 23.02."""
 _Answer = TypeVar("_Answer")
 
 
@@ -65,6 +68,8 @@ class SlurmSettings:
     path: str = "/usr/bin:/bin:/usr/local/bin"
     own_user: str = ""
     """The OS user of the bot: only another user's job proves that it sees jobs of others."""
+    backend: str = "cli"
+    """What takes snapshots: cli, pyslurm, or auto."""
     read_limit: timedelta = timedelta(seconds=20)
     write_limit: timedelta = timedelta(seconds=30)
 
@@ -136,6 +141,27 @@ class Tools:
         """Jobs that name this node; in rows, because 22.05 ignores every filter with JSON."""
         return self._jobs_in_rows((f"--nodelist={node}",))
 
+    def job(self, job: JobId) -> Job:
+        """One job, array task or part of a het job. Raises UnknownJob."""
+        try:
+            return self._either(
+                "job",
+                lambda: picked(job, self._jobs_of_json((*_SCONTROL, "show", "job", job, "--json"))),
+                lambda: self._job_in_rows(job),
+            )
+        except _NoAnswer as error:
+            if "Invalid job id" not in error.stderr:
+                raise
+        return picked(job, ())
+
+    def _job_in_rows(self, job: JobId) -> Job:
+        """In rows; `--extra`, for which squeue has no field, where a release has it at all."""
+        found = picked(job, self._jobs_in_rows((f"--jobs={job}",)))
+        if not _KNOWS_EXTRA.search(self.client_version()):
+            return found
+        shown = self._ask((*_SCONTROL, "show", "job", job))
+        return replace(found, extra=extra_of(shown, found.slurm_id))
+
     def partitions(self) -> tuple[Partition, ...]:
         """All partitions, hidden ones too."""
         show = ("show", "partitions")
@@ -157,7 +183,10 @@ class Tools:
         )
 
     def _jobs_in_json(self) -> tuple[Job, ...]:
-        records = self._json("jobs", (*_SQUEUE, "--json"), JOBS_IN_JSON)
+        return self._jobs_of_json((*_SQUEUE, "--json"), JOBS_IN_JSON)
+
+    def _jobs_of_json(self, argv: tuple[str, ...], cap: int = LARGE) -> tuple[Job, ...]:
+        records = self._json("jobs", argv, cap)
         for record in records:
             self._same_cluster(record.get("cluster") or self._settings.cluster)
         return jobs_from_json(records)

@@ -146,6 +146,7 @@ def squeue_fields(record: str) -> dict[str, str]:
         "EndTime": of("EndTime"),
         "TimeLimit": of("TimeLimit"),
         "Cluster": "mini",
+        **dict.fromkeys(("Origin", "SiblingsActive", "SiblingsViable"), "NA"),
         "Comment": line("Comment"),
         "Name": line("JobName"),
     }
