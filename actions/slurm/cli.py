@@ -152,9 +152,9 @@ class SlurmCli(Changes):
 
     def fresh_job(self, job: JobId) -> Job:
         """This one job now. Raises UnknownJob; Refusal where it may be hidden from us."""
-        tools = self._tools(3)
+        name, tools = one_job(job), self._tools(3)
         try:
-            found = tools.job(one_job(job))
+            found = tools.job(name)
         except UnknownJob:
             if "jobs" in tools.controller().private_data and not self._sees_others(()):
                 raise Refusal(
