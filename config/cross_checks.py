@@ -38,6 +38,7 @@ def findings(document: Json) -> Iterator[Finding]:
         yield from _cluster_fits_its_kind(path, cluster)
         yield from _pools_fit(path, cluster)
         yield from _power_fits(path, cluster)
+        yield from _restartable_fits(path, cluster)
     yield from _pages_fit(document)
 
 
@@ -192,6 +193,7 @@ _POWER_NEEDS = {
     "ipmitool": ("bmc", "user", "password"),
     "script": ("bmc", "script"),
 }
+_JOBS_MEANT = ("accounts", "partitions", "names", "comments", "work_dirs")
 _POWER_ONLY_FOR = {
     "ca_file": {"redfish"},
     "script": {"script"},
@@ -224,6 +226,18 @@ def _power_fits(path: Path, cluster: Json) -> Iterator[Finding]:
         )
         yield Finding(place, message)
     yield from _one_machine_per_bmc(place, power)
+
+
+def _restartable_fits(path: Path, cluster: Json) -> Iterator[Finding]:
+    """Each rule says for which jobs it is: one that fits all would promise for everybody."""
+    for where, rule in _each(cluster, ("restartable", "*")):
+        if not isinstance(rule, Mapping):
+            continue
+        place = (*path, *where)
+        if not any(rule.get(field) for field in _JOBS_MEANT):
+            yield Finding(place, f"name the jobs that it is for: one of {', '.join(_JOBS_MEANT)}")
+        if ("marker" in rule) != (rule.get("format") == "marker"):
+            yield Finding(place, "format marker and the field marker belong together")
 
 
 def _one_machine_per_bmc(place: Path, power: Mapping[str, Json]) -> Iterator[Finding]:

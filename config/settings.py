@@ -33,6 +33,7 @@ from config.fields import (
     Url,
 )
 from config.ids import ClusterName
+from config.job_settings import Restartable
 from config.permissions import Permission, Role
 from config.policy import Policy
 from config.power_settings import Power
@@ -156,6 +157,9 @@ class Cluster(Section):
     """The way to the power of its machines. Default: none, and what needs power stops at a person."""
     other_actors: tuple[OtherActor, ...] = ()
     """Health checks, vendor agents and teams that drain nodes too. Default: none."""
+    restartable: tuple[Restartable, ...] = ()
+    """Jobs that go on from a checkpoint when they are started again; the first rule that fits counts.
+    Default: none, then only those whose comment or `--extra` holds the word nw:restartable."""
     channel: SlackChannel | None = None
     """Slack channel of its cards. Default: none, cards go where the command was typed."""
 
