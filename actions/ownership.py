@@ -92,6 +92,11 @@ def foreign_reservations(
     return tuple(found for found in reservations if found.name not in own)
 
 
+def reservation_name(call: Call, label: str) -> str:
+    """Name of a reservation of this run; `label` is a word of our own texts."""
+    return f"nw-{call.run}-{label}-{call.instance}"
+
+
 def our_marks(call: Call, node: NodeName) -> tuple[Mark, ...]:
     """The ledger's open drains of this very node, the newest first."""
     return tuple(
