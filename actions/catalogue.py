@@ -13,6 +13,7 @@ from actions.contract import (
     ActionSpec,
     Call,
     ClusterHands,
+    NodeChanges,
     NodeHands,
     Observation,
     Outcome,
@@ -74,6 +75,8 @@ class ClusterSite:
     history: ReasonHistory | None = None
     """Who wrote which Reason, where accounting can be asked."""
     units: frozenset[str]
+    changes: NodeChanges | None = None
+    """Writes beyond drain and return, where the back end has them."""
     close: Callable[[], None]
     faults: Callable[[], tuple[str, ...]] = tuple
     """Why the bot must not act on it, asked at start. Raises Unreadable."""
@@ -92,6 +95,8 @@ class SiteRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+    boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
+    """How long a boot takes in the pool of this node; None where the site has not said."""
 class Ground:
     """What every area stands on: made once for the process."""
 
@@ -228,6 +233,11 @@ class _NoPager:
     """Where nothing is carried out, nobody is woken."""
 
     def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
+def _changing() -> Mapping[str, bool]:
+    """Every verb that changes something, with whether it may end a job."""
+    return {name: spec.may_end_jobs for name, spec in contracts().items() if not spec.looks_only}
+
+
         """Nobody was asked."""
         return ()
 
@@ -235,7 +245,7 @@ class _NoPager:
 def _node_hands(
     clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
 ) -> NodeVerbs:
-    settings = NodeSettings(hands_off=rules.hands_off, pool=rules.pool)
+    settings = NodeSettings(hands_off=rules.hands_off, pool=rules.pool, boot_time=rules.boot_time)
     history = site.history
     return NodeVerbs(
         clusters=clusters,
@@ -246,6 +256,7 @@ def _node_hands(
 
 
 def _service_hands(
+        changes={} if site.changes is None else {site.cluster.name: site.changes},
     clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
 ) -> ServiceVerbs:
     settings = ServiceSettings(units=site.units, hands_off=rules.hands_off)

@@ -1,7 +1,7 @@
 """Pools of nodes as the settings name them, resolved against the cluster as last seen."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 
 from actions.cluster import Snapshot
 from actions.contract import Unreadable
@@ -40,6 +40,11 @@ class Pools:
         pool = self.of(cluster, node)
         return pool.nodes if pool is not None else frozenset()
 
+    def boot_time(self, cluster: ClusterName, node: NodeName) -> timedelta | None:
+        """How long a boot takes in the pools of this node; None where none of them says."""
+        found = [pool.boot_time for pool in self._all(cluster) if node in pool.nodes]
+        return max((time for time in found if time is not None), default=None)
+
     def _all(self, cluster: ClusterName) -> list[Pool]:
         settings = self._settings.clusters[cluster]
         today = self._clock.now().wall.date()
@@ -63,6 +68,7 @@ class Pools:
             nodes=nodes,
             max_out=pool.max_out.of(len(nodes - away)),
             rma=nodes & away,
+            boot_time=pool.boot_time,
         )
 
 

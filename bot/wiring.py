@@ -246,7 +246,9 @@ def _parts(below: _Below, pager: Pager) -> Parts:
         ClusterName(name): frozenset(cluster.protected)
         for name, cluster in settings.clusters.items()
     }
-    rules = SiteRules(hands_off=Labels(ledger, protected).why, pool=pools.nodes)
+    rules = SiteRules(
+        hands_off=Labels(ledger, protected).why, pool=pools.nodes, boot_time=pools.boot_time
+    )
     verbs = registry(below.sites, rules, pager)
     specs = {**{name: action.spec for name, action in verbs.items()}, **BUILTINS}
     return Parts(

@@ -100,6 +100,9 @@ class Pool(Section):
     max_out: Out
     """How many of its nodes may be out at once, whoever took them out: a number, or a share such as
     `10%`, rounded down. What rounds to 0 is refused: such a pool could never be acted on."""
+    boot_time: Duration | None = None
+    """How long a boot of its nodes takes, as measured, until slurmd has registered: where Slurm's
+    ResumeTimeout is shorter, no node of it is restarted. Default: none, and that is not checked."""
 
 
 class Rma(Section):

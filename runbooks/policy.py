@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from config.ids import ClusterName
 from config.node_names import NodeName
@@ -19,6 +20,8 @@ class Pool:
     """At most so many of them may be out at once, whoever took them out; never 0."""
     rma: frozenset[NodeName] = frozenset()
     """Sent back to the vendor: listed by name in the settings, not counted, not acted on."""
+    boot_time: timedelta | None = None
+    """How long a boot takes there; None where the site has not said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

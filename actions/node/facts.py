@@ -16,6 +16,7 @@ from actions.node.readings import Jobs
 from actions.ownership import (
     UNKNOWN_BOOT,
     Holder,
+    Holding,
     Scene,
     holding,
     our_marks,
@@ -53,6 +54,7 @@ FACTS = {
         ("reason_by", _TEXT, "user who set the Reason, where the release tells it"),
         ("reason_age_s", _NUMBER, "seconds since the Reason was set"),
         ("our_mark", _TRUTH, "whether the ledger has an open drain of ours on it"),
+        ("drained_by", _TEXT, "whose drain of ours it is: this_run, another_run, or empty"),
         ("holder", _TEXT, "nobody, us, slurm or other"),
         ("holder_why", _TEXT, "how the holder is known"),
         ("partitions", _FACTS, "list of partitions of the node"),
@@ -75,6 +77,7 @@ FACTS = {
         ("slurmd_state", _TEXT, "state of the unit slurmd"),
         ("slurmd_since", _TEXT, "when slurmd entered this state, by the node's clock"),
         ("boot_id", _TEXT, "boot id of the host"),
+        ("boot_time", _TEXT, "BootTime by the controller, or empty"),
         ("boot_changed", _TRUTH, "whether it booted since we drained it or Slurm last heard of it"),
         ("clock_offset_ms", _NUMBER, "node clock minus bot clock"),
         ("kernel_tail", _TEXT, "lines of this boot's kernel log that look like a fault"),
@@ -140,6 +143,7 @@ def _controller_says(seen: Seen, call: Call) -> dict[str, Json]:
         "controller_version": controller.version,
         "controller_started": minute(controller.booted_at) if controller.booted_at else "",
         "return_to_service": controller.return_to_service,
+        "boot_time": f"{node.boot_time:%Y-%m-%dT%H:%M:%SZ}" if node.boot_time else "",
     }
 
 
@@ -159,9 +163,16 @@ def _held(seen: Seen, call: Call) -> dict[str, Json]:
     return {
         "reason_kind": kind,
         "our_mark": bool(our_marks(call, seen.node.name)),
+        "drained_by": _drained_by(found, call),
         "holder": found.holder.value,
         "holder_why": first(found.why, _LONGEST_TEXT),
     }
+
+
+def _drained_by(found: Holding, call: Call) -> str:
+    if found.holder is not Holder.US:
+        return ""
+    return "this_run" if found.owner == f"us:{call.run}" else "another_run"
 
 
 def _work(seen: Seen) -> dict[str, Json]:

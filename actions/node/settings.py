@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import ClusterHands, Field, NodeHands, ReasonHistory, ValueType
+from actions.contract import (
+    ClusterHands,
+    Field,
+    NodeChanges,
+    NodeHands,
+    ReasonHistory,
+    ValueType,
+)
 from config.ids import ClusterName
 from config.node_names import NodeName
 
@@ -20,6 +27,8 @@ class NodeSettings:
     """Why no runbook may touch this node (protected host, hands-off label); empty if it may."""
     pool: Callable[[ClusterName, NodeName], frozenset[NodeName]]
     """The nodes that count as one pool with this one, itself included; empty where none does."""
+    boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
+    """How long a boot takes in the pool of this node; None where the site has not said."""
     slurmd_unit: str = "slurmd"
     quiet_after_start: timedelta = timedelta(seconds=60)
     """After a start of slurmctld nothing acts for so long: states are not settled yet (hands 1)."""
@@ -34,3 +43,5 @@ class Hands:
     settings: NodeSettings
     histories: Mapping[ClusterName, ReasonHistory] = field(default_factory=dict)
     """Of the clusters whose accounting can be asked."""
+    changes: Mapping[ClusterName, NodeChanges] = field(default_factory=dict)
+    """Of the clusters whose back end can do more than drain and return."""

@@ -5,10 +5,18 @@ from actions.node.drain import Drain
 from actions.node.evidence import SaveEvidence
 from actions.node.give_back import GiveBack
 from actions.node.observe import Observe
+from actions.node.reboot import Reboot
 from actions.node.settings import Hands
 from actions.node.wait_for import WaitFor
 
 
 def actions(hands: Hands) -> tuple[Action, ...]:
     """Every verb on nodes, over these hands."""
-    return (Observe(hands), Drain(hands), GiveBack(hands), WaitFor(hands), SaveEvidence(hands))
+    return (
+        Observe(hands),
+        Drain(hands),
+        GiveBack(hands),
+        Reboot(hands),
+        WaitFor(hands),
+        SaveEvidence(hands),
+    )

@@ -5,9 +5,9 @@ Called by the engine, which asks again at the time that a Wait names and ends th
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from actions.cluster import Node, NodeBase, drained
+from actions.cluster import Node, NodeBase
 from actions.contract import (
     ActionSpec,
     Call,
@@ -25,17 +25,21 @@ from actions.contract import (
     Wait,
 )
 from actions.node import readings
+from actions.node.emptied import emptied, held
 from actions.node.readings import Jobs
+from actions.node.restart import Boot, moment, planned_boot, restarted
 from actions.node.settings import NODE, Hands
+from actions.ownership import UNKNOWN_BOOT
+from config.json_values import JsonMap
 from config.permissions import Permission
 
 _POLL = timedelta(seconds=10)
-_CONDITIONS = ("responding", "registered", "idle", "drained")
+_CONDITIONS = ("responding", "registered", "idle", "drained", "rebooted")
 
 _SPEC = ActionSpec(
     name="node.await",
     version=1,
-    summary="Wait until a node answers, is registered, idle or drained",
+    summary="Wait until a node answers, is registered, idle, drained or has restarted",
     permission=Permission.NODE_READ,
     parameters={
         "node": NODE,
@@ -46,10 +50,21 @@ _SPEC = ActionSpec(
             "step's own time limit",
             required=False,
         ),
+        "boot_id": Field(
+            type=ValueType.TEXT, help="for rebooted: boot id that it had before", required=False
+        ),
+        "boot_time": Field(
+            type=ValueType.TEXT,
+            help="for rebooted: BootTime before, for hosts whose boot id cannot be read",
+            required=False,
+        ),
     },
     output={
         "state": Field(type=ValueType.TEXT, help="state when it was so"),
         "condition": Field(type=ValueType.TEXT, help="what was waited for"),
+        "boot_id": Field(
+            type=ValueType.TEXT, help="for rebooted: the boot id now, or empty", required=False
+        ),
     },
     looks_only=True,
     time_limit=timedelta(hours=1),
@@ -77,7 +92,7 @@ class WaitFor:
     def do(self, call: Call) -> Outcome:
         """Done when it is so, Wait while it is not."""
         condition, deadline = call.arguments.get("condition"), call.arguments.get("deadline")
-        until = _moment(deadline)
+        until = moment(deadline)
         if condition not in _CONDITIONS:
             return _refused(
                 f"condition {str(condition)[:40]!r} is none of {', '.join(_CONDITIONS)}"
@@ -86,18 +101,37 @@ class WaitFor:
             return _refused(
                 f"deadline {str(deadline)[:40]!r} is no moment such as 2026-11-30T17:20Z"
             )
+        before = planned_boot(call)
+        if condition == "rebooted" and not before.boot_id and before.boot_time is None:
+            return _refused("rebooted needs the boot_id or the boot_time that it had before")
         try:
-            node, missing = self._missing(call, str(condition))
+            seen = self._rebooted(call, before) if condition == "rebooted" else None
+            node, missing = seen or self._missing(call, str(condition))
         except Unreadable as error:
             return Unknown(why=str(error))
         except Refusal as error:
             return _refused(str(error))
         if not missing:
-            return Done(output={"state": node.state, "condition": str(condition)})
+            return Done(output=self._output(call, node, str(condition)))
         if until is not None and call.now >= until:
             why = f"{node.name} is not {condition} at its deadline {deadline}: {missing}"
             return Failed(error=why, kind=FailureKind.PERMANENT)
         return Wait(until=call.now + _POLL, why=f"{node.name} is not {condition}: {missing}")
+
+    def _output(self, call: Call, node: Node, condition: str) -> JsonMap:
+        output = {"state": node.state, "condition": condition}
+        if condition != "rebooted":
+            return output
+        boot_id = readings.boot_id(call, self.hands)
+        return {**output, "boot_id": "" if boot_id == UNKNOWN_BOOT else boot_id}
+
+    def _rebooted(self, call: Call, before: Boot) -> tuple[Node, str]:
+        """The node, and why it does not run another boot than before. Raises Unreadable, Refusal."""
+        node, boot_id = readings.fresh_node(call, self.hands), readings.boot_id(call, self.hands)
+        if restarted(before, Boot.of(node, boot_id)):
+            return node, ""
+        silent = ", its host is silent" if boot_id == UNKNOWN_BOOT else ""
+        return node, f"{node.state}{silent}"
 
     def _missing(self, call: Call, condition: str) -> tuple[Node, str]:
         """The node, and why the condition does not hold; the empty string when it does."""
@@ -121,26 +155,10 @@ def _answers(node: Node, *, registered: bool) -> str:
 
 
 def _empty(node: Node, jobs: Jobs, condition: str) -> str:
-    if jobs.blind:
-        return f"its job list cannot be believed: {jobs.blind[:120]}"
-    if condition == "drained":
-        return "" if drained(node, jobs.jobs) else f"{node.state}, {_held(node, jobs)} job(s) on it"
-    idle = node.base is NodeBase.IDLE and not node.busy and not _held(node, jobs)
-    return "" if idle else f"{node.state}, {_held(node, jobs)} job(s) on it"
-
-
-def _held(node: Node, jobs: Jobs) -> int:
-    return sum(1 for job in jobs.jobs if job.holds_nodes and node.name in job.nodes)
-
-
-def _moment(text: object) -> datetime | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo else None
+    if jobs.blind or condition == "drained":
+        return emptied(node, jobs)
+    idle = node.base is NodeBase.IDLE and not node.busy and not held(node, jobs)
+    return "" if idle else f"{node.state}, {held(node, jobs)} job(s) on it"
 
 
 def _refused(why: str) -> Failed:

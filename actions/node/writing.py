@@ -1,6 +1,6 @@
 """What every write on a node has in common: look once more, write once, read back.
 
-Used by `actions.node.drain` and `actions.node.give_back`. A write that may have happened is Unknown,
+Used by the verbs of this area that write. A write that may have happened is Unknown,
 never Failed; nothing is written when the last look could not be believed.
 """
 
@@ -13,6 +13,7 @@ from actions.contract import (
     ClusterHands,
     Failed,
     FailureKind,
+    NodeChanges,
     Refusal,
     Rejected,
     Unknown,
@@ -51,8 +52,19 @@ def written(
     call: Call, hands: Hands, write: Callable[[ClusterHands], None]
 ) -> Node | Failed | Unknown:
     """Write once; the node as it is read back."""
+    return _written(call, hands, lambda: write(hands.clusters[call.cluster]))
+
+
+def changed(
+    call: Call, hands: Hands, write: Callable[[NodeChanges], None]
+) -> Node | Failed | Unknown:
+    """The same for what not every back end can do; who calls has asked whether this one can."""
+    return _written(call, hands, lambda: write(hands.changes[call.cluster]))
+
+
+def _written(call: Call, hands: Hands, write: Callable[[], None]) -> Node | Failed | Unknown:
     try:
-        write(hands.clusters[call.cluster])
+        write()
     except WriteUnknown as error:
         return Unknown(why=str(error))
     except Unreadable as error:

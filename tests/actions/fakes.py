@@ -138,6 +138,8 @@ class FakeCluster:
     partitions: tuple[Partition, ...] = (Partition(name="train", state="UP", nodes=(NODE,)),)
     reservations: tuple[Reservation, ...] = ()
     started: datetime | None = NOW - timedelta(days=1)
+    reboot_program: str = "/usr/sbin/reboot"
+    resume_timeout: timedelta = timedelta(minutes=15)
     blind: str = ""
     silent: bool = False
     written: list[str] = field(default_factory=list)
@@ -177,6 +179,8 @@ class FakeCluster:
                 booted_at=self.started,
                 slurmd_timeout=timedelta(seconds=300),
                 return_to_service=1,
+                reboot_program=self.reboot_program,
+                resume_timeout=self.resume_timeout,
             ),
             nodes=dict(self.nodes),
             jobs=self.jobs,
@@ -209,6 +213,29 @@ class FakeCluster:
             self.change(flags=self.node.flags - {"DRAIN"}, reason="", base=base)
 
         self._write(f"resume {node}", write)
+
+    def down(self, node: NodeName, reason: str) -> None:
+        def write() -> None:
+            self.change(base=NodeBase.DOWN, reason=reason, reason_by="nodewarden")
+
+        self._write(f"down {node} {reason}", write)
+
+    def reboot(self, node: NodeName) -> None:
+        def write() -> None:
+            self.change(flags=self.node.flags | {"REBOOT_ISSUED"})
+
+        self._write(f"reboot {node}", write)
+
+    def set_partition_nodes(self, partition: str, nodes: Sequence[NodeName]) -> None:
+        def write() -> None:
+            self.partitions = tuple(
+                replace(old, nodes=tuple(nodes), total_nodes=len(nodes))
+                if old.name == partition
+                else old
+                for old in self.partitions
+            )
+
+        self._write(f"partition {partition} {','.join(nodes)}", write)
 
     def written_since(self, node: NodeName, moment: datetime) -> Sequence[WrittenReason]:
         return [entry for entry in self.history if entry.at >= moment]

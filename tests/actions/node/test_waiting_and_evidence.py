@@ -127,12 +127,13 @@ def test_the_largest_evidence_fits_in_one_record() -> None:
     assert "and 890 more" in str(outcome.output["jobs"])
 
 
-def test_the_area_offers_its_verbs_and_only_drain_and_return_write() -> None:
+def test_the_area_offers_its_verbs_and_says_which_write() -> None:
     verbs = {verb.spec.name: verb.spec.looks_only for verb in actions(hands(FakeCluster()))}
     assert verbs == {
         "node.observe": True,
         "node.drain": False,
         "node.return": False,
+        "node.reboot": False,
         "node.await": True,
         "evidence.save": True,
     }
