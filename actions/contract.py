@@ -348,6 +348,50 @@ class JobHands(Protocol):
 
 
 class WriteUnknown(Exception):
+class CanaryWord(StrEnum):
+    """How far a canary has come."""
+
+    NONE = "none"
+    """Nothing of that name is known (any more)."""
+    PENDING = "pending"
+    RUNNING = "running"
+    PASSED = "passed"
+    """It ran on that node and ended with code 0."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """A canary as it is seen now."""
+
+    word: CanaryWord
+    why: str = ""
+    """State and exit code as the workload manager tells them."""
+    lines: str = ""
+    """The last lines of its output, from outside; empty where they cannot be read."""
+
+
+class CanaryHands(Protocol):
+    """A small job of the site that tries one node, run as the site's unprivileged canary account.
+
+    `effect_id` is carried by the job itself, so that it is found after a crash and not started twice.
+    Every method raises Unreadable when there is no answer; `start` and `end` raise WriteUnknown when
+    they may have happened, and Rejected with the words of whoever said no.
+    """
+
+    def start(self, node: NodeName, reservation: str, effect_id: str) -> None:
+        """Submit it for exactly this node, inside this reservation: one write."""
+        ...
+
+    def state(self, effect_id: str) -> Canary:
+        """How far it has come."""
+        ...
+
+    def end(self, effect_id: str) -> None:
+        """End it if it has not ended: one write."""
+        ...
+
+
     """A write that may or may not have happened."""
 
 
