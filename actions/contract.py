@@ -347,7 +347,6 @@ class JobHands(Protocol):
         ...
 
 
-class WriteUnknown(Exception):
 class CanaryWord(StrEnum):
     """How far a canary has come."""
 
@@ -393,6 +392,7 @@ class CanaryHands(Protocol):
 
 
     """A write that may or may not have happened."""
+class WriteUnknown(Exception):
 
 
 class Rejected(Exception):
