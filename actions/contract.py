@@ -113,6 +113,7 @@ class Mark:
     text: str
     """What was written into the cluster (the Reason), a hint only: Slurm overwrites it."""
     at: datetime
+    """When the write was known to have happened; before that, when it was intended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,8 +392,8 @@ class CanaryHands(Protocol):
         ...
 
 
-    """A write that may or may not have happened."""
 class WriteUnknown(Exception):
+    """A write that may or may not have happened."""
 
 
 class Rejected(Exception):
