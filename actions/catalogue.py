@@ -74,9 +74,9 @@ class ClusterSite:
     nodes: NodeHands
     history: ReasonHistory | None = None
     """Who wrote which Reason, where accounting can be asked."""
-    units: frozenset[str]
     changes: NodeChanges | None = None
     """Writes beyond drain and return, where the back end has them."""
+    units: frozenset[str]
     close: Callable[[], None]
     faults: Callable[[], tuple[str, ...]] = tuple
     """Why the bot must not act on it, asked at start. Raises Unreadable."""
@@ -92,11 +92,11 @@ class SiteRules:
     """Why no runbook may touch this node; empty if it may."""
     pool: Callable[[ClusterName, NodeName], frozenset[NodeName]]
     """The nodes that share a budget with this one."""
+    boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
+    """How long a boot takes in the pool of this node; None where the site has not said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-    boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
-    """How long a boot takes in the pool of this node; None where the site has not said."""
 class Ground:
     """What every area stands on: made once for the process."""
 
@@ -233,11 +233,6 @@ class _NoPager:
     """Where nothing is carried out, nobody is woken."""
 
     def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
-def _changing() -> Mapping[str, bool]:
-    """Every verb that changes something, with whether it may end a job."""
-    return {name: spec.may_end_jobs for name, spec in contracts().items() if not spec.looks_only}
-
-
         """Nobody was asked."""
         return ()
 
@@ -252,11 +247,11 @@ def _node_hands(
         nodes=site.nodes,
         settings=settings,
         histories={} if history is None else {site.cluster.name: history},
+        changes={} if site.changes is None else {site.cluster.name: site.changes},
     )
 
 
 def _service_hands(
-        changes={} if site.changes is None else {site.cluster.name: site.changes},
     clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
 ) -> ServiceVerbs:
     settings = ServiceSettings(units=site.units, hands_off=rules.hands_off)
