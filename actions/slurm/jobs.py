@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from actions.cluster import Job
 from actions.slurm.fields import (
+    NO_VALUES,
     JsonObject,
     UnknownForm,
     bare,
@@ -32,7 +33,8 @@ ROW_FIELDS = (
     *("tres-alloc", "tres-per-node", "tres-per-job", "tres-per-task", "BatchFlag", "Requeue"),
     *("RestartCnt", "PriorityLong", "QOS", "Reservation", "Dependency", "SubmitTime", "StartTime"),
     *("EndTime", "TimeLimit", "Cluster", "Origin", "SiblingsActive", "SiblingsViable"),
-    *("Comment", "Name"),
+    *("BatchHost", "EligibleTime", "OverSubscribe", "Feature"),
+    *("WorkDir", "STDOUT", "Comment", "Name"),
 )
 """Fields that `squeue --Format` is asked for; `ExcNodes` comes from a second question."""
 
@@ -125,6 +127,13 @@ def _from_json(record: JsonObject) -> Job:
         het_job=het_job or None,
         federation_origin=text_of(record, "federation_origin"),
         federation_siblings=siblings(record),
+        batch_host=text_of(record, "batch_host"),
+        eligible_at=moment_of(record, "eligible_time"),
+        extra=text_of(record, "extra"),
+        work_dir=text_of(record, "current_working_directory"),
+        stdout=text_of(record, "stdout_expanded") or text_of(record, "standard_output"),
+        features=text_of(record, "features"),
+        shared="none" not in words_of(record, "shared"),
     )
 
 
@@ -201,6 +210,12 @@ def _from_row(row: Mapping[str, str]) -> Job:
                 (*_clusters(row["SiblingsActive"]), *_clusters(row["SiblingsViable"])),
             )
         ),
+        batch_host="" if row["BatchHost"] in NO_VALUES else row["BatchHost"],
+        eligible_at=moment(row["EligibleTime"]),
+        work_dir=bare(row["WorkDir"]),
+        stdout=bare(row["STDOUT"]),
+        features=bare(row["Feature"]),
+        shared=row["OverSubscribe"] != "NO",
     )
 
 

@@ -12,6 +12,7 @@ from actions.cluster import Controller, Partition, Reservation
 from actions.slurm.fields import (
     JsonObject,
     UnknownForm,
+    bare,
     moment,
     moment_of,
     node_list,
@@ -28,7 +29,7 @@ from config.ids import ClusterName
 _SECONDS = re.compile(r"(\d+) sec", re.ASCII)
 _ACCOUNT = re.compile(r"([^()]+)\(\d+\)", re.ASCII)
 _NEVER = timedelta(days=365)
-"""SlurmdTimeout 0 or UNLIMITED: the controller never sets a silent node DOWN."""
+"""Of SlurmdTimeout 0 or UNLIMITED: the controller never sets a silent node DOWN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,9 @@ def controller_from_text(answer: str) -> ControllerFacts:
                 slurmd_timeout=_seconds(fields["SlurmdTimeout"]),
                 return_to_service=number(fields["ReturnToService"], "ReturnToService"),
                 slurm_user=user[1] if user else fields["SlurmUser"],
+                reboot_program=bare(fields["RebootProgram"]),
+                resume_timeout=_seconds(fields["ResumeTimeout"]),
+                preempt_type=bare(fields["PreemptType"]),
             ),
             private_data=frozenset(split_words(fields["PrivateData"].lower())) - {"none"},
         )
@@ -62,7 +66,7 @@ def controller_from_text(answer: str) -> ControllerFacts:
 def _seconds(text: str) -> timedelta:
     found = _SECONDS.fullmatch(text)
     if found is None and text not in {"UNLIMITED", "INFINITE"}:
-        raise UnknownForm(f"SlurmdTimeout is {text!r}, not like `300 sec`")
+        raise UnknownForm(f"a time-out is {text!r}, not like `300 sec`")
     return timedelta(seconds=int(found[1])) if found and int(found[1]) else _NEVER
 
 
@@ -82,7 +86,13 @@ def _partition_from_json(record: JsonObject) -> Partition:
         default="DEFAULT" in flags,
         hidden="HIDDEN" in flags,
         total_nodes=number_of(nodes, "total") or 0,
+        priority_tier=_tier(number_of(part_of(record, "priority"), "tier")),
+        preempt_mode=",".join(words_of(record, "preempt_mode")),
     )
+
+
+def _tier(told: int | None) -> int:
+    return 1 if told is None else told
 
 
 def partitions_from_text(answer: str) -> tuple[Partition, ...]:
@@ -96,6 +106,8 @@ def partitions_from_text(answer: str) -> tuple[Partition, ...]:
             default=fields.get("Default") == "YES",
             hidden=fields.get("Hidden") == "YES",
             total_nodes=number(_needed(fields, "TotalNodes"), "TotalNodes"),
+            priority_tier=number(_needed(fields, "PriorityTier"), "PriorityTier"),
+            preempt_mode=bare(fields.get("PreemptMode", "")),
         )
         for fields in records
     )

@@ -47,10 +47,12 @@ JOB_ATTRIBUTES = (
     *("comment", "submit_time", "start_time", "end_time", "time_limit", "array_id"),
     *("array_task_id", "array_tasks_waiting", "array_tasks_parallel", "heterogeneous_id"),
     *("heterogeneous_offset", "federation_origin", "federation_siblings_active"),
-    "federation_siblings_viable",
+    *("federation_siblings_viable", "batch_host", "eligible_time", "extra", "working_directory"),
+    *("standard_output", "constraints", "resource_sharing"),
 )
 PARTITION_ATTRIBUTES = (
     *("name", "cluster", "state", "nodes", "is_default", "is_hidden", "total_nodes"),
+    *("priority_tier", "preempt_mode"),
 )
 RESERVATION_ATTRIBUTES = (
     *("name", "cluster", "nodes", "start_time", "end_time", "flags", "users", "accounts"),
@@ -161,6 +163,13 @@ def _job(record: JsonObject) -> Job:
         het_job=het[0] or None,
         federation_origin=text_of(record, "federation_origin"),
         federation_siblings=siblings(record),
+        batch_host=text_of(record, "batch_host"),
+        eligible_at=moment_of(record, "eligible_time"),
+        extra=text_of(record, "extra"),
+        work_dir=text_of(record, "working_directory"),
+        stdout=text_of(record, "standard_output"),
+        features=encodable(",".join(words_of(record, "constraints"))),
+        shared=record.get("resource_sharing") != "NO",
     )
 
 
@@ -215,9 +224,15 @@ def partitions_from_records(records: Iterable[JsonObject]) -> tuple[Partition, .
             default=truth_of(record, "is_default", otherwise=False),
             hidden=truth_of(record, "is_hidden", otherwise=False),
             total_nodes=number_of(record, "total_nodes") or 0,
+            priority_tier=_tier(number_of(record, "priority_tier")),
+            preempt_mode=text_of(record, "preempt_mode"),
         )
         for record in records
     )
+
+
+def _tier(told: int | None) -> int:
+    return 1 if told is None else told
 
 
 def reservations_from_records(records: Iterable[JsonObject]) -> tuple[Reservation, ...]:

@@ -48,6 +48,7 @@ _SQUEUE = ("squeue", "--all", "--local", "--states=all")
 _NO_JSON = re.compile(r"unrecognized option|invalid option|json|serializer|data_parser", re.I)
 _KNOWS_EXTRA = re.compile(r"\b(?:23\.(?:0[2-9]|1)|2[4-9]\.|[3-9]\d\.)")
 """Releases with `--extra`, which came with 23.02."""
+_SAYS_NO = re.compile(r"\b(?:26\.(?:0[5-9]|1)|2[7-9]\.|[3-9]\d\.)")
 _Answer = TypeVar("_Answer")
 
 
@@ -209,7 +210,13 @@ class Tools:
         for row in found:
             self._same_cluster(row["Cluster"])
             row["ExcNodes"] = without.get(row["JobID"], "")
+        if any(row["OverSubscribe"] == "NO" for row in found) and self._no_is_the_rule():
+            found = [{**row, "OverSubscribe": ""} for row in found]
         return jobs_from_rows(found)
+
+    def _no_is_the_rule(self) -> bool:
+        """Since 26.05 every job without `--oversubscribe` says NO, and squeue has no word for alone."""
+        return _SAYS_NO.search(self.client_version()) is not None
 
     def _same_cluster(self, told: object) -> None:
         if told not in {self._settings.cluster, "N/A", "(null)", ""}:

@@ -147,6 +147,12 @@ def squeue_fields(record: str) -> dict[str, str]:
         "TimeLimit": of("TimeLimit"),
         "Cluster": "mini",
         **dict.fromkeys(("Origin", "SiblingsActive", "SiblingsViable"), "NA"),
+        "BatchHost": of("BatchHost", "n/a"),
+        "EligibleTime": of("EligibleTime"),
+        "OverSubscribe": of("OverSubscribe"),
+        "Feature": of("Features", "(null)"),
+        "WorkDir": line("WorkDir"),
+        "STDOUT": line("StdOut"),
         "Comment": line("Comment"),
         "Name": line("JobName"),
     }

@@ -66,8 +66,9 @@ def test_both_back_ends_give_equal_values(scene: str, over_scene: Client, clock:
     assert told.reservations == read.reservations
     assert told.controller == read.controller
     assert told.blind == read.blind == ()
-    # Only pyslurm and 26.05 tell which partition is the default one.
-    assert told.partitions == tuple(replace(one, default=False) for one in read.partitions)
+    # Only pyslurm and 26.05 tell which partition is the default one and what it preempts.
+    unsaid = [replace(one, default=False, preempt_mode="") for one in read.partitions]
+    assert told.partitions == tuple(unsaid)
     assert [one.name for one in read.partitions if one.default] == ["train"]
 
 
@@ -80,7 +81,7 @@ def test_each_back_end_reads_what_the_text_outputs_say(
     snapshot = client.snapshot()
     assert nodes_of(snapshot) == expected(scene, "node")
     assert jobs_of(snapshot) == expected(scene, "job")
-    assert client.why_not_pyslurm == ""
+    assert client.remarks() == ()
 
 
 @pytest.mark.parametrize("backend", ["cli", "pyslurm"])

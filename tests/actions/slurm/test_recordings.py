@@ -43,7 +43,7 @@ def expected(release: str, kind: str) -> dict[str, dict[str, Any]]:
 def converted(key: str, value: Any) -> Any:
     if key.endswith(("_at", "_time")):
         return moment(value)
-    if key in {"partitions", "features"}:
+    if isinstance(value, list):
         return frozenset(value)
     if key == "nodes":
         return names(value)
@@ -84,10 +84,18 @@ def test_controller_partitions_and_reservations_are_as_the_text_outputs_say(
     assert snapshot.controller.slurmd_timeout == timedelta(
         seconds=controller.pop("slurmd_timeout_s")
     )
+    assert snapshot.controller.resume_timeout == timedelta(
+        seconds=controller.pop("resume_timeout_s")
+    )
     assert {key: getattr(snapshot.controller, key) for key in controller} == controller
     assert [(p.name, p.state, p.nodes, p.total_nodes) for p in snapshot.partitions] == [
         (p["name"], p["state"], names(p["nodes"]), p["total_nodes"]) for p in wanted["partitions"]
     ]
+    assert {p.priority_tier for p in snapshot.partitions} == {1}
+    # Text tells it of each release, JSON since 26.05.
+    told = {"CLUSTER_GLOBAL"} if with_json and release == "26.05" else {"OFF"}
+    told = {""} if with_json and release in {"24.11", "25.11", "25.11-mass-drop"} else told
+    assert {p.preempt_mode for p in snapshot.partitions} == told
     (reservation,) = snapshot.reservations
     (want,) = wanted["reservations"]
     assert reservation.name == want["name"]

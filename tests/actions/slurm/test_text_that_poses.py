@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from actions.cluster import NodeBase
 from actions.contract import Unreadable
+from actions.shell import Command, CommandFinished
 from actions.slurm.cli import SlurmCli
 from actions.slurm.fields import UnknownForm
 from actions.slurm.jobs import ROW_FIELDS, jobs_from_json, jobs_from_rows
@@ -200,3 +201,32 @@ def test_a_limit_of_minutes_is_the_same_in_json_and_rows() -> None:
         assert row.time_limit == record.time_limit
     (day,) = jobs_from_rows([{**ROW, "TimeLimit": "1-02:03:00"}])
     assert day.time_limit == timedelta(minutes=1563)
+
+
+@pytest.mark.parametrize(
+    ("release", "written", "alone"),
+    [("22.05.8", "NO", True), ("22.05.8", "OK", False), ("26.05.1", "NO", False)],
+)
+def test_a_job_is_alone_on_its_nodes_where_the_release_says_so(
+    release: str, written: str, alone: bool, told: ToldRunner
+) -> None:
+    # Since 26.05 every job without --oversubscribe says NO.
+    told.tell("--version", f"slurm {release}\n")
+    tools = Tools(SlurmSettings(cluster=ClusterName("mini")), RowPrinter(told, written))
+    (job,) = tools.jobs_on(NodeName("gpu-04"))
+    assert job.shared is not alone
+
+
+class RowPrinter:
+    """Prints one job in the form it is asked for."""
+
+    def __init__(self, told: ToldRunner, oversubscribe: str) -> None:
+        self._told = told
+        self._row = {**ROW, "OverSubscribe": oversubscribe}
+
+    def run(self, command: Command) -> CommandFinished:
+        form = next((word for word in command.argv if word.startswith("--Format=")), None)
+        if form is None:
+            return done("") if "squeue" in command.argv else self._told.run(command)
+        mark = form.split(",")[0].partition(":")[2]
+        return done("".join(self._row[name] + mark for name in ROW_FIELDS) + "\n")
