@@ -7,8 +7,12 @@ and not the seconds that are left: a wait that stays the same is recorded once.
 from datetime import datetime, timedelta
 
 from actions.cluster import Controller
+from actions.contract import Mark
 
 _MINUTE = timedelta(minutes=1)
+SAVED = timedelta(seconds=10)
+"""slurmctld saves its state every 5 s, and a drain that it had shown was gone after a kill a second
+later (measured, hands 1): what leans on a drain waits until it is older than this, and looks again."""
 
 
 def settles_at(controller: Controller, quiet: timedelta, now: datetime) -> datetime | None:
@@ -17,6 +21,11 @@ def settles_at(controller: Controller, quiet: timedelta, now: datetime) -> datet
     if started is None or now - started >= quiet:
         return None
     return started + quiet
+
+
+def saved_at(mark: Mark, now: datetime) -> datetime | None:
+    """When slurmctld will have saved this mark; None when it has."""
+    return mark.at + SAVED if now < mark.at + SAVED else None
 
 
 def just_started(controller: Controller, until: datetime) -> str:

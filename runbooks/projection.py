@@ -155,8 +155,8 @@ def _finished(cursor: ProjectionCursor, record: Record) -> None:
     outcome = data["outcome"]
     if data.get("mark") and outcome == "done":
         cursor.execute(
-            "UPDATE marks SET text = ? WHERE cluster = ? AND node = ? AND kind = ?",
-            (data.get("mark_text", ""), *place, data["mark"]),
+            "UPDATE marks SET text = ?, at_us = ? WHERE cluster = ? AND node = ? AND kind = ?",
+            (data.get("mark_text", ""), microseconds(record.at), *place, data["mark"]),
         )
     # A failed attempt set nothing; an unknown one keeps its mark until a person has looked.
     drops = data.get("mark") if outcome in {"failed", "again"} else None

@@ -81,7 +81,7 @@ def read(call: Call, hands: Hands) -> Seen:
     if call.cluster not in hands.clusters:
         raise Refusal(f"no cluster {call.cluster} in the configuration")
     snapshot = _settled_snapshot(call, hands)
-    node, (jobs, blind) = _node(call, hands), _jobs(call, hands)
+    node, (jobs, blind) = fresh_node(call, hands), _jobs(call, hands)
     reach = hands.nodes.reach(name)
     service = Service(unit=unit, state=ServiceState.UNKNOWN, detail=reach.evidence)
     facts: HostFacts | None = None
@@ -115,7 +115,8 @@ def _settled_snapshot(call: Call, hands: Hands) -> Snapshot:
     return snapshot
 
 
-def _node(call: Call, hands: Hands) -> Node:
+def fresh_node(call: Call, hands: Hands) -> Node:
+    """The node now. Raises Unreadable, Refusal."""
     try:
         return hands.clusters[call.cluster].fresh_node(target(call))
     except UnknownNode as error:

@@ -7,6 +7,7 @@ back as active with a process. It must never report a time-out as a failure: the
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from actions.cluster import NodeBase
 from actions.contract import (
     Action,
     ActionSpec,
@@ -23,6 +24,7 @@ from actions.contract import (
     Unreadable,
     ValueType,
 )
+from actions.ownership import our_marks
 from actions.remote_values import CommandResult, Service, ServiceState
 from actions.service import rules
 from actions.service.readings import (
@@ -30,11 +32,13 @@ from actions.service.readings import (
     boot_of,
     clock_offset,
     facts_of,
+    fresh_node,
     read,
     target,
     unit_of,
 )
 from actions.service.settings import Hands
+from actions.settling import saved_at
 from config.json_values import JsonMap
 from config.permissions import Permission
 
@@ -92,6 +96,8 @@ class Start:
         seen = read(call, self.hands)
         if seen.blocked:
             return _observation(seen, Standing.BLOCKED, seen.blocked)
+        if call.attempt:  # the look of a plan comes before the drain that is part of it
+            _insist_on_drain(call, self.hands, seen.service.unit)
         service = seen.service
         why = f"{rules.state_text(service)} on {target(call)}"
         if service.state is ServiceState.ACTIVE:
@@ -128,6 +134,7 @@ class Start:
             before = self.hands.nodes.service(node, unit)
             if before.state is ServiceState.ACTIVE:
                 return Done(output=_output(before, before))
+            _insist_on_drain(call, self.hands, unit)
             cannot = rules.cannot_start(before)
             if cannot:
                 lasting = before.state is ServiceState.NOT_FOUND
@@ -160,6 +167,8 @@ class Restart:
             why = f"{service.unit} was restarted{rules.since_text(service)}"
             return _observation(seen, Standing.OURS, why)
         cannot = seen.blocked or rules.cannot_restart(seen.for_restart(self.hands))
+        if call.attempt and not cannot:
+            _insist_on_drain(call, self.hands, service.unit)
         why = cannot or f"{rules.state_text(service)} on {target(call)}"
         return _observation(seen, Standing.BLOCKED if cannot else Standing.NOT_SO, why)
 
@@ -171,12 +180,36 @@ class Restart:
             if cannot:
                 return Failed(error=f"nothing was done: {cannot}", kind=FailureKind.REFUSED)
             node, unit = target(call), seen.service.unit
+            _insist_on_drain(call, self.hands, unit)
             result = self.hands.nodes.restart_service(node, unit, call.effect_id)
             return _outcome(call, self.hands, seen.service, result)
         except Refusal as error:
             return Failed(error=str(error), kind=FailureKind.REFUSED)
         except Unreadable as error:
             return Failed(error=f"nothing was done: {error}", kind=FailureKind.RETRYABLE)
+
+
+def _insist_on_drain(call: Call, hands: Hands, unit: str) -> None:
+    """A DOWN node is IDLE as soon as its slurmd registers (ReturnToService), unless it is drained:
+    read again right before the start, and only once slurmctld has saved the drain (hands 1, 2).
+    Raises Unreadable, Refusal.
+    """
+    if unit != hands.settings.slurmd_unit:
+        return
+    node = fresh_node(call, hands)
+    if node.base is not NodeBase.DOWN:
+        return
+    if not node.draining:
+        raise Refusal(
+            f"nothing was done: {node.name} is DOWN and not drained, so that Slurm would give it "
+            "back to service unseen"
+        )
+    marks = our_marks(call, node.name)
+    until = saved_at(marks[0], call.now) if marks else None
+    if until is not None:
+        raise Unreadable(
+            f"slurmctld may not have saved the drain of {node.name} before {until:%H:%M:%S} UTC"
+        )
 
 
 def _outcome(call: Call, hands: Hands, before: Service, result: CommandResult) -> Outcome:
