@@ -121,3 +121,7 @@ class HostFacts:
     """Of slurmd on the node's disk."""
     not_read: tuple[str, ...] = ()
     """Names of the parts that could not be read: an empty tail of such a part is no finding."""
+    munge_ok: bool | None = None
+    """Whether the node makes credentials that it believes itself."""
+    gres_seen: str = ""
+    """GRES that slurmd would register now, as `gpu:h100:8`, sorted; empty where it could not be read."""
