@@ -12,6 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from config.canary_settings import Canary
 from config.durations import parse_duration
 from config.fields import (
     AbsolutePath,
@@ -34,6 +35,7 @@ from config.fields import (
 )
 from config.ids import ClusterName
 from config.job_settings import Restartable
+from config.node_access import NodeAccess
 from config.permissions import Permission, Role
 from config.policy import Policy
 from config.power_settings import Power
@@ -141,6 +143,8 @@ class Cluster(Section):
     ssh_config: AbsolutePath | None = None
     """ssh_config(5) file with user, key, proxy and known hosts for the nodes; without it no node is
     reached over the network. Default: none."""
+    node_access: NodeAccess = NodeAccess.SUDO
+    """How what needs root is done on its nodes: sudo, forced or plain. Default: sudo."""
     units: tuple[Unit, ...] = ("slurmd", "munge")
     """systemd units that may be started or restarted, no others. Default: slurmd, munge."""
     pools: Annotated[Mapping[Key, Pool], Field(min_length=1)]
@@ -158,6 +162,8 @@ class Cluster(Section):
     of them answers. Default: 22, 6818."""
     power: Power | None = None
     """The way to the power of its machines. Default: none, and what needs power stops at a person."""
+    canary: Canary | None = None
+    """What tries a node before it is given back. Default: none, and the gate alone decides."""
     other_actors: tuple[OtherActor, ...] = ()
     """Health checks, vendor agents and teams that drain nodes too. Default: none."""
     restartable: tuple[Restartable, ...] = ()
