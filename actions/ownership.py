@@ -5,6 +5,7 @@ Pure; the one place where a node is called ours or somebody else's. Used by `act
 except the very text that this run writes: it may have been written just before a crash.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,12 +13,15 @@ from enum import StrEnum
 from actions.cluster import Node, NodeBase, Reservation
 from actions.contract import Call, Mark
 from actions.reasons import ReasonKind, ReasonReading, classify
+from config.ids import InstanceId, RunId
 from config.node_names import NodeName
 
 MARK_KIND = "drain"
 RESERVATION_KIND = "reservation"
 UNKNOWN_BOOT = "unknown"
 _SHOWN = 120
+_LABEL = re.compile(r"[a-z0-9_]{1,32}", re.ASCII)
+_RESERVATION = re.compile(r"nw-(run-\d+)-([a-z0-9_]{1,32})-([0-9a-zA-Z]+)", re.ASCII)
 
 
 class Holder(StrEnum):
@@ -95,6 +99,19 @@ def foreign_reservations(
 def reservation_name(call: Call, label: str) -> str:
     """Name of a reservation of this run; `label` is a word of our own texts."""
     return f"nw-{call.run}-{label}-{call.instance}"
+
+
+def reservation_name(call: Call, label: str) -> str:
+    """The name of a reservation that this run makes; one run makes at most one of each label."""
+    if not _LABEL.fullmatch(label):
+        raise ValueError(f"{label!r} is no label: at most 32 of a-z, 0-9 and `_`")
+    return f"nw-{call.run}-{label}-{call.instance}"
+
+
+def named_by(name: str, instance: InstanceId) -> RunId | None:
+    """The run whose name a reservation of this instance carries; a hint, the ledger is the proof."""
+    found = _RESERVATION.fullmatch(name)
+    return RunId(found[1]) if found and found[3] == instance else None
 
 
 def our_marks(call: Call, node: NodeName) -> tuple[Mark, ...]:
