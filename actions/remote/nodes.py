@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from actions.contract import Refusal, Unreadable
 from actions.remote.agent_process import AgentProcess, Question
+from actions.remote.ports import command as port_command
 from actions.remote.settings import RemoteSettings
 from actions.remote.ssh_verdict import ALIVE_MARK, verdict
 from actions.remote.unit_commands import (
@@ -140,6 +141,11 @@ class RemoteNodes:
             )
         answers = self._ask(tuple(dict.fromkeys(nodes)), tuple(command), time_limit)
         return {node: _result(answer) for node, answer in answers.items()}
+
+    def ports_tried(self, neighbour: NodeName, address: str, ports: Sequence[int]) -> CommandResult:
+        """What these ports of another host answer that node: a second vantage point (hands 2)."""
+        command = port_command(address, ports)
+        return _result(self._ask((neighbour,), command, self._settings.read_limit)[neighbour])
 
     def _change(self, verb: str, node: NodeName, unit: str, effect_id: str) -> CommandResult:
         command = change_command(

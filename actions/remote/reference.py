@@ -12,10 +12,20 @@ def reaches_any(hosts: Iterable[str]) -> bool:
     named = False
     for host in hosts:
         named = True
-        try:
-            name, _, port = host.rpartition(":")
-            with socket.create_connection((name.strip("[]"), int(port)), PATIENCE):
-                return True
-        except OSError:
-            continue
+        if _answers(host):
+            return True
     return not named
+
+
+def reached(hosts: Iterable[str]) -> int:
+    """How many of these answer."""
+    return sum(1 for host in hosts if _answers(host))
+
+
+def _answers(host: str) -> bool:
+    try:
+        name, _, port = host.rpartition(":")
+        with socket.create_connection((name.strip("[]"), int(port)), PATIENCE):
+            return True
+    except OSError:
+        return False
