@@ -97,11 +97,6 @@ def foreign_reservations(
 
 
 def reservation_name(call: Call, label: str) -> str:
-    """Name of a reservation of this run; `label` is a word of our own texts."""
-    return f"nw-{call.run}-{label}-{call.instance}"
-
-
-def reservation_name(call: Call, label: str) -> str:
     """The name of a reservation that this run makes; one run makes at most one of each label."""
     if not _LABEL.fullmatch(label):
         raise ValueError(f"{label!r} is no label: at most 32 of a-z, 0-9 and `_`")
