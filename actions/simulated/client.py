@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from actions.cluster import Job, Node, Snapshot
+from actions.cluster import Job, JobChange, Node, Reservation, ReservationWish, Snapshot
 from actions.contract import Unreadable, WriteUnknown, WrittenReason
 from actions.remote_values import (
     BootId,
@@ -23,7 +23,7 @@ from actions.remote_values import (
 from actions.simulated import stage, wire
 from actions.simulated.flights import Flights
 from actions.simulated.wire import Request, Sort
-from config.ids import ClusterName
+from config.ids import ClusterName, JobId
 from config.node_names import NodeName
 from config.redaction import Redactor
 
@@ -77,7 +77,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCluster:
-    """`ClusterHands` and `ReasonHistory` over a simulated slurmctld and its accounting."""
+    """`ClusterHands`, `NodeChanges`, `JobHands`, `ReasonHistory` over a simulated slurmctld."""
 
     name: ClusterName
     line: Line
@@ -113,6 +113,60 @@ class SimulatedCluster:
     def resume(self, node: NodeName) -> None:
         """Clear DRAIN."""
         self._write("resume", {"node": node})
+
+    def down(self, node: NodeName, reason: str) -> None:
+        """Set DOWN with this Reason."""
+        self._write("down", {"node": node, "reason": wire.clean(reason)})
+
+    def reboot(self, node: NodeName) -> None:
+        """Plain `scontrol reboot`."""
+        self._write("reboot", {"node": node})
+
+    def set_partition_nodes(self, partition: str, nodes: Sequence[NodeName]) -> None:
+        """Write the full list of a partition's nodes."""
+        given = {"partition": wire.clean(partition), "nodes": ",".join(nodes)}
+        self._write("set_partition_nodes", given)
+
+    def fresh_job(self, job: JobId) -> Job:
+        """This one job now."""
+        return stage.JOB.validate_json(self._read("fresh_job", {"job": wire.clean(job)}))
+
+    def fresh_reservations(self) -> tuple[Reservation, ...]:
+        """All reservations now."""
+        return stage.RESERVATIONS.validate_json(self._read("fresh_reservations", {}))
+
+    def create_reservation(self, wish: ReservationWish) -> None:
+        """Make it, from now on."""
+        given = {
+            "name": wire.clean(wish.name),
+            "nodes": ",".join(wish.nodes),
+            "user": wire.clean(wish.user),
+            "minutes": str(wish.length // timedelta(minutes=1)),
+            "flags": ",".join(sorted(wish.flags)),
+        }
+        self._write("create_reservation", given)
+
+    def set_reservation_nodes(self, name: str, nodes: Sequence[NodeName]) -> None:
+        """Give a reservation exactly these nodes."""
+        self._write("set_reservation_nodes", {"name": wire.clean(name), "nodes": ",".join(nodes)})
+
+    def delete_reservation(self, name: str) -> None:
+        """Delete it."""
+        self._write("delete_reservation", {"name": wire.clean(name)})
+
+    def requeue(self, jobs: Sequence[JobId]) -> None:
+        """`scontrol requeue Incomplete` with these ids."""
+        self._write("requeue", {"jobs": wire.clean(",".join(jobs))})
+
+    def change_job(self, job: JobId, change: JobChange) -> None:
+        """One update of one job."""
+        fields = {
+            "reservation": change.reservation,
+            "excluded_nodes": change.excluded_nodes,
+            "priority": None if change.priority is None else str(change.priority),
+        }
+        told = {name: wire.clean(text) for name, text in fields.items() if text is not None}
+        self._write("change_job", {"job": wire.clean(job), **told})
 
     def _read(self, verb: str, arguments: Mapping[str, object]) -> bytes:
         """A reading. Raises Unreadable instead of what the socket raises."""

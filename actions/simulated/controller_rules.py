@@ -1,4 +1,4 @@
-"""Rules of slurmctld for nodes: ping, DOWN, registration, drain, resume, and what a kill forgets.
+"""Rules of slurmctld for nodes: ping, DOWN, registration, drain, resume.
 
 Called by `host_rules` and `world`. Follows Slurm 22.05 as measured (hands 1 and 2): an update
 overwrites the Reason, an own verdict of slurmctld keeps an older one.
@@ -7,8 +7,8 @@ overwrites the Reason, an own verdict of slurmctld keeps an older one.
 from datetime import datetime
 
 from actions.contract import Rejected, WrittenReason
-from actions.simulated import queue_rules
-from actions.simulated.state import AdminState, Due, DueKind, Host, NodeRecord, State
+from actions.simulated import queue_rules, saving
+from actions.simulated.state import ISSUED, REQUESTED, Due, DueKind, Host, NodeRecord, State
 
 NOT_RESPONDING = "Not responding"
 REBOOTED = "Node unexpectedly rebooted"
@@ -38,6 +38,8 @@ def contact(state: State, node: NodeRecord, host: Host) -> None:
     """One ping of one node."""
     if NO_ADDRESS in node.reason and node.down:
         return
+    if ISSUED in node.flags:
+        return  # it is expected back by ResumeTimeout, and until then nobody misses it
     if host.slurmd_answers:
         _answered(state, node, host)
     elif "NOT_RESPONDING" not in node.flags:
@@ -46,6 +48,8 @@ def contact(state: State, node: NodeRecord, host: Host) -> None:
 
 def deadline(state: State, node: NodeRecord, stamp: str) -> None:
     """SlurmdTimeout has passed: DOWN, unless the node has answered since."""
+    if ISSUED in node.flags:
+        return
     if "NOT_RESPONDING" in node.flags and stamp == node.last_response.isoformat() and not node.down:
         set_down(state, node, NOT_RESPONDING)
 
@@ -65,8 +69,9 @@ def register(state: State, node: NodeRecord, host: Host) -> None:
         return
     rebooted = host.boot_time > node.last_response
     node.boot_time, node.slurmd_started_at = host.boot_time, host.slurmd_started_at
-    expected = bool(node.flags & {"REBOOT_ISSUED", "REBOOT_REQUESTED", "MAINTENANCE"})
-    node.unflag("REBOOT_ISSUED")
+    expected = bool(node.flags & {ISSUED, REQUESTED, "MAINTENANCE"})
+    if ISSUED in node.flags and rebooted:
+        _back_from_reboot(node)
     if rebooted and not expected and not node.flags & {"DRAIN", "FAIL"} and not node.down:
         if state.settings.return_to_service != 2:  # noqa: PLR2004  the value of slurm.conf
             set_down(state, node, REBOOTED)
@@ -87,21 +92,21 @@ def drain(state: State, node: NodeRecord, reason: str, by: str) -> None:
     """`scontrol update State=DRAIN`: overwrites whatever Reason was there, ends no job."""
     if not reason:
         raise Rejected("You must specify a reason when DOWNING or DRAINING a node. Request denied")
-    remember(state, node)
+    saving.remember_node(state, node)
     node.flag("DRAIN")
     _reason(node, reason, by, state.now)
 
 
 def fail(state: State, node: NodeRecord, reason: str, by: str) -> None:
     """`scontrol update State=FAIL`."""
-    remember(state, node)
+    saving.remember_node(state, node)
     node.flag("FAIL")
     _reason(node, reason, by, state.now)
 
 
 def admin_down(state: State, node: NodeRecord, reason: str, by: str) -> None:
     """`scontrol update State=DOWN`: kills at once; the only update that does."""
-    remember(state, node)
+    saving.remember_node(state, node)
     node.down = True
     _reason(node, reason, by, state.now)
     queue_rules.lose_node(state, node, f"{node.name}: set DOWN by {by}: {reason}")
@@ -109,7 +114,7 @@ def admin_down(state: State, node: NodeRecord, reason: str, by: str) -> None:
 
 def edit_reason(state: State, node: NodeRecord, reason: str, by: str) -> None:
     """`scontrol update Reason=…` without a state."""
-    remember(state, node)
+    saving.remember_node(state, node)
     _reason(node, reason, by, state.now)
 
 
@@ -117,11 +122,11 @@ def resume(state: State, node: NodeRecord) -> None:
     """`scontrol update State=RESUME`: clears DRAIN, FAIL, reboot flags and the Reason together."""
     if "INVALID_REG" in node.flags:
         raise Rejected(_NO_CHANGE)
-    shut = node.flags & {"DRAIN", "FAIL", "REBOOT_REQUESTED", "REBOOT_ISSUED"}
+    shut = node.flags & {"DRAIN", "FAIL", REQUESTED, ISSUED}
     if not shut and not node.down:
         raise Rejected(_NO_CHANGE)
-    remember(state, node)
-    node.unflag("DRAIN", "FAIL", "REBOOT_REQUESTED", "REBOOT_ISSUED")
+    saving.remember_node(state, node)
+    node.unflag("DRAIN", "FAIL", REQUESTED, ISSUED)
     node.down, node.last_response = False, state.now
     # Measured: for about a second the node reads NOT_RESPONDING with an unknown boot time; without
     # an answer it stays so and is set DOWN again after SlurmdTimeout.
@@ -137,39 +142,18 @@ def internal_drain(state: State, node: NodeRecord, reason: str) -> None:
     state.happened("node drained by Slurm", node.name, reason)
 
 
-def remember(state: State, node: NodeRecord) -> None:
-    """Keep what an update replaces, until it would be on disk."""
-    unsaved = state.controller.unsaved
-    while unsaved and unsaved[0].at <= state.now - state.settings.save_interval:
-        unsaved.popleft()
-    unsaved.append(
-        AdminState(
-            at=state.now,
-            node=node.name,
-            down=node.down,
-            flags=node.flags & {"DRAIN", "FAIL", "REBOOT_REQUESTED"},
-            reason=node.reason,
-            reason_by=node.reason_by,
-            reason_at=node.reason_at,
-        )
-    )
+def append_reason(state: State, node: NodeRecord, words: str, by: str) -> None:
+    """What slurmctld adds to a Reason: once, behind what stands there, in its own name."""
+    if words not in node.reason:
+        _reason(node, " : ".join(filter(None, (node.reason, words))), by, state.now)
 
 
-def forget_unsaved(state: State) -> None:
-    """slurmctld was killed: updates younger than the save interval never happened."""
-    oldest_kept = state.now - state.settings.save_interval
-    unsaved = state.controller.unsaved
-    while unsaved:
-        before = unsaved.pop()
-        if before.at <= oldest_kept:
-            break
-        node = state.nodes[before.node]
-        node.flags = (node.flags - {"DRAIN", "FAIL", "REBOOT_REQUESTED"}) | before.flags
-        node.down = before.down
-        node.reason, node.reason_by = before.reason, before.reason_by
-        node.reason_at = before.reason_at
-        state.happened("update forgotten", node.name, "slurmctld was killed before it saved")
-    unsaved.clear()
+def _back_from_reboot(node: NodeRecord) -> None:
+    """The reboot that was asked for is over: a drain stands with its Reason, else that goes too."""
+    node.unflag(ISSUED)
+    node.down = False
+    if not node.flags & {"DRAIN", "FAIL"}:
+        node.reason, node.reason_by, node.reason_at = "", "", None
 
 
 def _silent(state: State, node: NodeRecord) -> None:

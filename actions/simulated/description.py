@@ -7,10 +7,12 @@ with every error and its place.
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from actions.simulated import controller_rules, queue_rules
+from actions.simulated.lookups import nodes_named
 from actions.simulated.state import (
     DAWN,
     ControllerRecord,
@@ -26,7 +28,7 @@ from actions.simulated.state import (
 )
 from actions.simulated.world import World
 from config.ids import ClusterName, JobId
-from config.node_names import NodeName, expand, expand_unchecked
+from config.node_names import expand, expand_unchecked
 
 UNITS = (
     *("munge", "slurmd", "sshd", "chronyd"),
@@ -63,6 +65,8 @@ class PartitionPart(_Part):
     state: str = "UP"
     default: bool = False
     hidden: bool = False
+    priority_tier: int = Field(default=1, ge=0)
+    preempt_mode: Literal["OFF", "REQUEUE", "CANCEL"] = "OFF"
 
 
 class JobPart(_Part):
@@ -86,6 +90,14 @@ class JobPart(_Part):
     after_ok: int | None = None
     het_job: int | None = None
     required_nodes: str = ""
+    excluded_nodes: str = ""
+    qos: str = ""
+    reservation: str = ""
+    extra: str = ""
+    work_dir: str = ""
+    stdout: str = ""
+    constraint: str = ""
+    shared: bool = True
     started_ago: timedelta = timedelta(hours=30)
     runs_for: timedelta | None = None
     time_limit: timedelta = timedelta(days=7)
@@ -99,6 +111,11 @@ class Description(_Part):
     slurmd_timeout: timedelta = timedelta(seconds=300)
     ping_interval: timedelta | None = None
     return_to_service: int = Field(default=1, ge=0, le=2)
+    reboot_program: str = "/usr/local/sbin/reboot-node"
+    resume_timeout: timedelta = timedelta(seconds=900)
+    preempt_type: Literal["preempt/none", "preempt/qos", "preempt/partition_prio"] = "preempt/none"
+    qos_preempts: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    boot_takes: timedelta = timedelta(seconds=90)
     nodes: tuple[NodesPart, ...] = Field(min_length=1)
     partitions: tuple[PartitionPart, ...] = ()
     jobs: tuple[JobPart, ...] = ()
@@ -118,12 +135,18 @@ def describe(description: Mapping[str, object]) -> World:
             slurmd_timeout=wanted.slurmd_timeout,
             ping_interval=wanted.ping_interval,
             return_to_service=wanted.return_to_service,
+            reboot_program=wanted.reboot_program,
+            resume_timeout=wanted.resume_timeout,
+            preempt_type=wanted.preempt_type,
+            qos_preempts=wanted.qos_preempts,
         ),
         now=wanted.starts_at,
         controller=ControllerRecord(booted_at=booted),
     )
     for part in wanted.nodes:
         _add_nodes(state, part, booted)
+    for host in state.hosts.values():
+        host.boot_takes = wanted.boot_takes
     for group in wanted.partitions:
         _add_partition(state, group)
     for job in wanted.jobs:
@@ -173,7 +196,10 @@ def _add_partition(state: State, part: PartitionPart) -> None:
     state.partitions[part.name] = PartitionRecord(
         name=part.name,
         nodes=names,
+        configured=names,
         state=part.state,
+        priority_tier=part.priority_tier,
+        preempt_mode=part.preempt_mode,
         default=part.default,
         hidden=part.hidden,
     )
@@ -199,7 +225,15 @@ def _add_job(state: State, part: JobPart) -> None:
         partition=part.partition,
         node_count=len(nodes) or part.node_count,
         gpus_per_node=part.gpus_per_node,
-        required_nodes=_required(state, part),
+        required_nodes=nodes_named(state, part.required_nodes),
+        excluded_nodes=nodes_named(state, part.excluded_nodes),
+        qos=part.qos,
+        reservation=part.reservation,
+        extra=part.extra,
+        work_dir=part.work_dir,
+        stdout=part.stdout,
+        constraint=part.constraint,
+        shared=part.shared,
         batch=part.batch,
         requeue=part.requeue,
         priority=part.priority,
@@ -217,11 +251,6 @@ def _add_job(state: State, part: JobPart) -> None:
     if nodes:
         queue_rules.start(state, record, nodes)
         record.started_at = state.now - part.started_ago
-
-
-def _required(state: State, part: JobPart) -> tuple[NodeName, ...]:
-    """The nodes of `-w`."""
-    return expand(part.required_nodes, state.nodes).names if part.required_nodes else ()
 
 
 def _plan_plug(world: World, plug: Mapping[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from actions.simulated import controller_rules, queue_rules
+from actions.simulated import controller_rules, queue_rules, reboot_rules, reservation_rules
 from actions.simulated.state import Due, DueKind, State
 from config.node_names import NodeName
 
@@ -68,6 +68,10 @@ _HANDLERS: dict[DueKind, Callable[[State, Due], None]] = {
     DueKind.DEADLINE: lambda state, due: controller_rules.deadline(
         state, state.nodes[NodeName(due.subject)], due.stamp
     ),
+    DueKind.REBOOT_LIMIT: lambda state, due: reboot_rules.limit(
+        state, state.nodes[NodeName(due.subject)], due.stamp
+    ),
+    DueKind.RESERVATION_EDGE: lambda state, _: reservation_rules.edge(state),
     DueKind.JOB_END: _job_end,
     DueKind.JOB_FORGOTTEN: _job_forgotten,
     DueKind.KILL_FAILED: _kill_failed,

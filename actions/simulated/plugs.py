@@ -12,7 +12,7 @@ from actions.simulated import stage
 from actions.simulated.client import Line
 from actions.simulated.state import Effect, Happening
 from actions.simulated.wire import Sort
-from actions.simulated.world import FaultKind, When, WriteVerb
+from actions.simulated.writes import FaultKind, When, WriteVerb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

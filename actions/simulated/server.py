@@ -18,14 +18,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from actions.contract import (
+    Refusal,
+    Rejected,
+    UnknownJob,
+    UnknownNode,
+    Unreadable,
+    WriteUnknown,
+)
 from actions.simulated import wire
 from actions.simulated.stage import Stage
 from actions.simulated.wire import Request
-from actions.simulated.world import NoAnswer
+from actions.simulated.writes import NoAnswer
 
 _CREDENTIALS = struct.Struct("3i")
 _CHUNK = 1 << 16
+
+_ANSWERED = (Unreadable, Rejected, UnknownNode, UnknownJob, Refusal, WriteUnknown, ValueError)
 
 Watch = Callable[[str, Request, int], None]
 """Told `before` and `after` each request, with the caller's process id; tests kill the caller here."""
@@ -153,7 +162,7 @@ class SimulationServer:
             if not silence.holds:
                 self._close(peer)
             return
-        except (Unreadable, Rejected, UnknownNode, Refusal, WriteUnknown, ValueError) as error:
+        except _ANSWERED as error:
             peer.pending = wire.encode_error(error)
         except Exception as error:  # noqa: BLE001  one bad request must not end everybody's cluster
             peer.pending = wire.encode_error(ValueError(f"request not understood: {error!a}"))

@@ -9,7 +9,14 @@ from typing import Annotated
 from pydantic import SkipValidation
 
 from actions.contract import Rejected
-from actions.simulated import controller_rules, queue_rules
+from actions.simulated import (
+    controller_rules,
+    job_rules,
+    partition_rules,
+    queue_rules,
+    reservation_rules,
+    saving,
+)
 from actions.simulated.controller_rules import NO_ADDRESS
 from actions.simulated.lookups import job_numbered, node_named
 from actions.simulated.state import Due, DueKind, JobRecord, ReservationRecord, State
@@ -95,14 +102,10 @@ def end_job(state: Here, *, job: int, outcome: str = "COMPLETED") -> None:
 def requeue_job(state: Here, *, job: int) -> None:
     """`scontrol requeue`."""
     record = job_numbered(state, job)
-    if not record.batch:
-        raise Rejected("Only batch jobs are accepted or processed")
-    if not record.requeue:
-        raise Rejected("Requested operation is presently disabled")
-    if record.state == "PENDING":
+    if record.batch and record.requeue and record.state == "PENDING":
         raise Rejected("Job is pending execution")
-    if record.state in {"RUNNING", "SUSPENDED"}:
-        queue_rules.leave(state, record, "PENDING", "requeued by an operator")
+    if record.state in {"PENDING", "RUNNING", "SUSPENDED"}:
+        job_rules.requeue_one(state, record)
 
 
 def suspend_job(state: Here, *, job: int) -> None:
@@ -137,9 +140,9 @@ def submit_job(  # noqa: PLR0913  what sbatch is told
 
 def remove_from_partition(state: Here, *, node: NodeName, partition: str) -> None:
     """Somebody takes the node out of the partition; its jobs go on."""
-    record, group = node_named(state, node), state.partitions[partition]
-    group.nodes = tuple(name for name in group.nodes if name != node)
-    record.partitions -= {partition}
+    node_named(state, node)
+    left = tuple(name for name in state.partitions[partition].nodes if name != node)
+    partition_rules.set_nodes(state, partition, left)
 
 
 def partition_state(state: Here, *, partition: str, to: str) -> None:
@@ -164,9 +167,8 @@ def reserve(
 
 
 def release_reservation(state: Here, *, name: str) -> None:
-    """Somebody deletes the reservation."""
-    state.reservations.pop(name, None)
-    state.unsettled = True
+    """Somebody deletes the reservation. Refused while a job points to it."""
+    reservation_rules.delete(state, name)
 
 
 def controller_down(state: Here, *, killed: bool = True) -> None:
@@ -174,7 +176,7 @@ def controller_down(state: Here, *, killed: bool = True) -> None:
     if not state.controller.up:
         return
     if killed:
-        controller_rules.forget_unsaved(state)
+        saving.forget_unsaved(state)
     state.controller.unsaved.clear()
     state.controller.up = False
 
@@ -192,6 +194,8 @@ def controller_up(state: Here, *, ago: timedelta = timedelta()) -> None:
         # SlurmdTimeout begins anew for every node that does not answer this slurmctld.
         node.last_response = state.now
         node.unflag("NOT_RESPONDING")
+    partition_rules.read_configuration(state)
+    reservation_rules.drop_lost(state)
     for due in control.missed:
         state.later(state.now + state.settings.settle, due)
     control.missed = []

@@ -10,17 +10,23 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from actions.cluster import Job, Node, Snapshot
+from actions.cluster import Job, Node, Reservation, Snapshot
 from actions.contract import WrittenReason
+from actions.power_hands import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from actions.simulated.state import Effect, Happening
 from actions.simulated.wire import Request, Sort
-from actions.simulated.world import Fault, ForeignAct, World, Write
+from actions.simulated.world import World
+from actions.simulated.writes import Fault, ForeignAct, Write
+from actions.vantage import Tried
 from config.clock import Clock
+from config.ids import JobId
 from config.node_names import NodeName
 
 SNAPSHOT: TypeAdapter[Snapshot] = TypeAdapter(Snapshot)
 NODE: TypeAdapter[Node] = TypeAdapter(Node)
+JOB: TypeAdapter[Job] = TypeAdapter(Job)
+RESERVATIONS: TypeAdapter[tuple[Reservation, ...]] = TypeAdapter(tuple[Reservation, ...])
 JOBS: TypeAdapter[tuple[Job, ...]] = TypeAdapter(tuple[Job, ...])
 REACHABILITY: TypeAdapter[Reachability] = TypeAdapter(Reachability)
 HOST_FACTS: TypeAdapter[HostFacts] = TypeAdapter(HostFacts)
@@ -32,6 +38,9 @@ EFFECTS: TypeAdapter[tuple[Effect, ...]] = TypeAdapter(tuple[Effect, ...])
 HISTORY: TypeAdapter[tuple[Happening, ...]] = TypeAdapter(tuple[Happening, ...])
 REASONS: TypeAdapter[tuple[WrittenReason, ...]] = TypeAdapter(tuple[WrittenReason, ...])
 MOMENT: TypeAdapter[datetime] = TypeAdapter(datetime)
+POWER: TypeAdapter[PowerReading] = TypeAdapter(PowerReading)
+TRIED: TypeAdapter[Tried] = TypeAdapter(Tried)
+TEXT: TypeAdapter[str] = TypeAdapter(str)
 ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 _FAULT = TypeAdapter(Fault)
 _FOREIGN = TypeAdapter(ForeignAct)
@@ -114,7 +123,7 @@ def _write(request: Request, pid: int) -> Write:
     return _WRITE.validate_python(
         {
             "verb": request.verb,
-            "node": arguments.pop("node"),
+            "node": arguments.pop("node", ""),
             "arguments": arguments,
             "caller": request.caller,
             "pid": pid,
@@ -137,6 +146,12 @@ _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     "snapshot": lambda world, _, limit: SNAPSHOT.dump_json(world.snapshot(limit)),
     "fresh_node": lambda world, given, limit: NODE.dump_json(world.fresh_node(_node(given), limit)),
     "fresh_jobs": lambda world, given, limit: JOBS.dump_json(world.fresh_jobs(_node(given), limit)),
+    "fresh_job": lambda world, given, limit: JOB.dump_json(
+        world.fresh_job(JobId(str(given["job"])), limit)
+    ),
+    "fresh_reservations": lambda world, _, limit: RESERVATIONS.dump_json(
+        world.fresh_reservations(limit)
+    ),
     "written_since": lambda world, given, limit: REASONS.dump_json(
         world.written_since(_node(given), MOMENT.validate_python(given["moment"]), limit)
     ),
@@ -145,6 +160,11 @@ _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     "boot_ids": lambda world, given, _: BOOTS.dump_json(world.boot_ids(_nodes(given))),
     "service": lambda world, given, _: SERVICE.dump_json(
         world.service(_node(given), str(given["unit"]))
+    ),
+    "power_status": lambda world, given, _: POWER.dump_json(world.power_status(_node(given))),
+    "event_log": lambda world, given, _: TEXT.dump_json(world.event_log(_node(given))),
+    "tried": lambda world, given, _: TRIED.dump_json(
+        world.tried(str(given["place"]), _node(given))
     ),
     "kernel_log": lambda world, given, _: RESULT.dump_json(
         world.kernel_log(_node(given), bool(given["previous_boot"]))

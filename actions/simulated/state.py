@@ -6,6 +6,7 @@ Plain data that a rule may change in place; it reads no clock and knows no socke
 
 import heapq
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -19,6 +20,7 @@ DAWN = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 """Default start of a described world: a Monday night, so that a replay prints the same times."""
 
 HISTORY_KEPT = 100_000
+REQUESTED, ISSUED = "REBOOT_REQUESTED", "REBOOT_ISSUED"
 REASONS_KEPT = 100
 
 
@@ -38,6 +40,13 @@ class Settings:
     save_interval: timedelta = timedelta(seconds=5)
     """slurmctld saves its state lazily; what is younger is gone when it is killed (hands 1)."""
     requeue_delay: timedelta = timedelta(seconds=120)
+    reboot_program: str = "/usr/local/sbin/reboot-node"
+    """Empty where slurm.conf has none: slurmctld takes a reboot all the same, and it times out."""
+    resume_timeout: timedelta = timedelta(seconds=900)
+    """How long a reboot may take; Slurm's own default of 60 s is too short for such hosts."""
+    preempt_type: str = "preempt/none"
+    qos_preempts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """With preempt/qos: jobs of which QOS a job of this one may push away."""
     settle: timedelta = timedelta(seconds=2)
     """For so long after a start of slurmctld the nodes are UNKNOWN."""
     contact: timedelta = timedelta(seconds=1)
@@ -99,6 +108,8 @@ class Host:
     shell: Reach = Reach.ALIVE
     """What ssh finds while the host is powered and connected."""
     boots: int = 1
+    boot_takes: timedelta = timedelta(seconds=90)
+    """From the order to reboot until its slurmd runs again."""
     boot_time: datetime
     gpus_present: int
     memory_present: int
@@ -144,6 +155,8 @@ class NodeRecord:
     boot_time: datetime | None
     """None for a moment after RESUME, until the node has answered."""
     slurmd_started_at: datetime
+    rebooting_since: str = ""
+    """When slurmctld last issued a reboot: the stamp of its limit."""
     written: deque[WrittenReason] = field(default_factory=lambda: deque(maxlen=REASONS_KEPT))
     """Every Reason it was given, as the accounting remembers: also what slurmctld has forgotten."""
     jobs: dict[int, int] = field(default_factory=dict)
@@ -159,7 +172,7 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdminState:
+class SavedNode:
     """The part of a node record that an update changes and that an unsaved update loses."""
 
     at: datetime
@@ -169,6 +182,18 @@ class AdminState:
     reason: str
     reason_by: str
     reason_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedJob:
+    """The same of a job."""
+
+    at: datetime
+    slurm_id: int
+    reservation: str
+    excluded_nodes: tuple[NodeName, ...]
+    priority: int
+    held: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -196,6 +221,12 @@ class JobRecord:
     reservation: str = ""
     after_ok: int | None = None
     comment: str = ""
+    extra: str = ""
+    work_dir: str = ""
+    stdout: str = ""
+    constraint: str = ""
+    """Features that its nodes must have, joined by `&`."""
+    shared: bool = True
     submitted_at: datetime
     begin_at: datetime | None = None
     started_at: datetime | None = None
@@ -224,9 +255,14 @@ class PartitionRecord:
 
     name: str
     nodes: tuple[NodeName, ...]
+    configured: tuple[NodeName, ...]
+    """Its nodes in slurm.conf, which come back at each reconfigure and start of slurmctld."""
     state: str = "UP"
     default: bool = False
     hidden: bool = False
+    priority_tier: int = 1
+    preempt_mode: str = "OFF"
+    """What becomes of its jobs that are pushed away: OFF, REQUEUE or CANCEL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +279,15 @@ class ReservationRecord:
     def active(self, now: datetime) -> bool:
         """Whether it holds its nodes at this time."""
         return self.starts_at <= now < self.ends_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedReservation:
+    """What an update of a reservation replaces, None where there was none."""
+
+    at: datetime
+    name: str
+    before: ReservationRecord | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +327,8 @@ class DueKind(StrEnum):
     JOB_FORGOTTEN = "job_forgotten"
     KILL_FAILED = "kill_failed"
     BOOTED = "booted"
+    REBOOT_LIMIT = "reboot_limit"
+    """ResumeTimeout of a reboot that slurmctld asked for; void when the node has registered."""
     CONTROLLER_BACK = "controller_back"
     SETTLED = "settled"
     RESERVATION_EDGE = "reservation_edge"
@@ -310,7 +357,7 @@ class ControllerRecord:
     hides_jobs: bool = False
     """PrivateData=jobs with too few rights: the list is empty and there is no error (hands 1)."""
     answer_delay: timedelta = timedelta(0)
-    unsaved: deque[AdminState] = field(default_factory=deque)
+    unsaved: deque[SavedNode | SavedJob | SavedReservation] = field(default_factory=deque)
     """States before each update that may not be on disk yet, oldest first."""
     missed: list[Due] = field(default_factory=list)
     """What fell due while it was down."""

@@ -38,12 +38,19 @@ def snapshot(state: State) -> Snapshot:
                 default=record.default,
                 hidden=record.hidden,
                 total_nodes=len(record.nodes),
+                priority_tier=record.priority_tier,
+                preempt_mode=record.preempt_mode,
             )
             for record in state.partitions.values()
         ),
-        reservations=tuple(_reservation(state, each) for each in state.reservations.values()),
+        reservations=reservations(state),
         blind=blind(state),
     )
+
+
+def reservations(state: State) -> tuple[Reservation, ...]:
+    """All of them."""
+    return tuple(_reservation(state, each) for each in state.reservations.values())
 
 
 def blind(state: State) -> tuple[str, ...]:
@@ -76,6 +83,9 @@ def controller(state: State) -> Controller:
         slurmd_timeout=state.settings.slurmd_timeout,
         return_to_service=state.settings.return_to_service,
         slurm_user=state.settings.slurm_user,
+        reboot_program=state.settings.reboot_program,
+        resume_timeout=state.settings.resume_timeout,
+        preempt_type=state.settings.preempt_type,
     )
 
 
@@ -112,6 +122,13 @@ def job(record: JobRecord) -> Job:
         array_job=record.array_job,
         array_task=record.array_task,
         het_job=record.het_job,
+        batch_host=record.nodes[0] if record.batch and record.nodes else "",
+        eligible_at=record.begin_at or record.submitted_at,
+        extra=record.extra,
+        work_dir=record.work_dir,
+        stdout=record.stdout,
+        features=record.constraint,
+        shared=record.shared,
     )
 
 

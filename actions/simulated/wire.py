@@ -12,7 +12,14 @@ from enum import StrEnum
 
 from pydantic import TypeAdapter
 
-from actions.contract import Refusal, Rejected, UnknownNode, Unreadable, WriteUnknown
+from actions.contract import (
+    Refusal,
+    Rejected,
+    UnknownJob,
+    UnknownNode,
+    Unreadable,
+    WriteUnknown,
+)
 from config.redaction import Redactor
 
 LARGEST_REQUEST = 1 << 23
@@ -46,6 +53,7 @@ ERRORS: Mapping[str, type[Exception]] = {
     "unreadable": Unreadable,
     "rejected": Rejected,
     "unknown_node": UnknownNode,
+    "unknown_job": UnknownJob,
     "refusal": Refusal,
     "write_unknown": WriteUnknown,
     "bad_request": ValueError,

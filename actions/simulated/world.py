@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import assert_never
 
-from actions.cluster import Job, Node, Snapshot
+from actions.cluster import Job, Node, Reservation, Snapshot
 from actions.contract import (
     Refusal,
     Rejected,
+    UnknownJob,
     UnknownNode,
     Unreadable,
     WriteUnknown,
     WrittenReason,
 )
+from actions.power_hands import PowerReading
 from actions.remote_values import (
     BootId,
     CommandResult,
@@ -31,17 +31,31 @@ from actions.remote_values import (
     Service,
 )
 from actions.simulated import (
-    controller_rules,
     due_rules,
     host_rules,
     node_commands,
+    power_rules,
     queue_rules,
+    reboot_rules,
     views,
+    write_rules,
 )
-from actions.simulated.lookups import host_named, node_named, unit_name
+from actions.simulated.lookups import host_named, job_shown, node_named, unit_name
 from actions.simulated.plug_verbs import PLUGS
+from actions.simulated.power_rules import PowerVerb
 from actions.simulated.slurm_plugs import controller_up
 from actions.simulated.state import Due, DueKind, Effect, State
+from actions.simulated.writes import (
+    Fault,
+    FaultKind,
+    ForeignAct,
+    NoAnswer,
+    When,
+    Write,
+    WriteVerb,
+)
+from actions.vantage import Tried
+from config.ids import JobId
 from config.node_names import NodeName
 
 GONE = "Unable to contact slurm controller (connect failure)"
@@ -59,78 +73,11 @@ EVIDENCE = {
 }
 
 
-class WriteVerb(StrEnum):
-    """The writes that the bot can make."""
-
-    DRAIN = "drain"
-    RESUME = "resume"
-    START_SERVICE = "start_service"
-    RESTART_SERVICE = "restart_service"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """One write as it was asked for."""
-
-    verb: WriteVerb
-    node: NodeName
-    arguments: Mapping[str, str]
-    caller: str = ""
-    pid: int = 0
-    limit: timedelta = timedelta(seconds=30)
-
-
-class FaultKind(StrEnum):
-    """How a write can go wrong."""
-
-    REJECTED = "rejected"
-    """The controller says no, with `words`."""
-    APPLIED_NO_ANSWER = "applied_no_answer"
-    LOST = "lost"
-    """Neither applied nor answered."""
-    APPLIED_LATER = "applied_later"
-    """Not answered, applied after `delay`: also when whoever asked is dead by then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What will go wrong with the next write."""
-
-    kind: FaultKind
-    verb: WriteVerb | None = None
-    """None: whichever write comes."""
-    delay: timedelta = timedelta(seconds=3)
-    words: str = "slurm_update error: Access/permission denied"
-    holds: bool = False
-    """The connection stays open without an answer, until the caller gives up or dies."""
-
-
-class When(StrEnum):
-    """Where a foreign act is put."""
-
-    BEFORE = "before"
-    """Between the last look and the write."""
-    AFTER = "after"
-    """Between the write and the read-back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignAct:
-    """Plugs that are pulled exactly at the next write."""
-
-    when: When
-    plugs: tuple[Mapping[str, object], ...]
-    """Each with `plug` and its arguments."""
-    verb: WriteVerb | None = None
-
-
-class NoAnswer(Exception):
-    """The caller of this write gets no answer; `holds` says whether its connection stays open."""
-
-    def __init__(self, holds: bool) -> None:
-        """Keep what the server must do with the connection."""
-        super().__init__("no answer")
-        self.holds = holds
+_POWER = {
+    WriteVerb.POWER_OFF: PowerVerb.OFF,
+    WriteVerb.POWER_ON: PowerVerb.ON,
+    WriteVerb.POWER_CYCLE: PowerVerb.CYCLE,
+}
 
 
 @dataclass(slots=True)
@@ -145,12 +92,12 @@ class World:
     def tick(self, now: datetime) -> None:
         """Let everything happen that is due until `now`; an earlier time changes nothing."""
         state = self.state
-        queue_rules.schedule(state)
+        self._move()
         while state.due and state.due[0][0] <= now:
             at, _, due = heapq.heappop(state.due)
             state.now = max(state.now, at)
             self._happen(due)
-            queue_rules.schedule(state)
+            self._move()
         state.now = max(state.now, now)
 
     def snapshot(self, limit: timedelta) -> Snapshot:
@@ -171,6 +118,18 @@ class World:
         if blind:
             raise Refusal(blind[0])
         return views.jobs_on(self.state, node)
+
+    def fresh_job(self, job: JobId, limit: timedelta) -> Job:
+        """One job. Raises Unreadable, UnknownJob: also for one that this user may not see."""
+        self._controller_answers(limit)
+        if self.state.controller.hides_jobs:
+            raise UnknownJob(f"Invalid job id specified: {job!a}")
+        return views.job(job_shown(self.state, job))
+
+    def fresh_reservations(self, limit: timedelta) -> tuple[Reservation, ...]:
+        """All reservations. Raises Unreadable."""
+        self._controller_answers(limit)
+        return views.reservations(self.state)
 
     def written_since(
         self, node: NodeName, moment: datetime, limit: timedelta
@@ -203,6 +162,18 @@ class World:
             return BootId(lost=f"{met.value}: {EVIDENCE[met].format(host=node)}")
         return BootId(value=host_rules.boot_id(self.state, host))
 
+    def power_status(self, node: NodeName) -> PowerReading:
+        """What the BMC says. Raises Unreadable, UnknownNode."""
+        return power_rules.status(host_named(self.state, node))
+
+    def event_log(self, node: NodeName) -> str:
+        """The hardware's own log. Raises Unreadable, UnknownNode."""
+        return power_rules.event_log(host_named(self.state, node))
+
+    def tried(self, place: str, node: NodeName) -> Tried:
+        """What the known ports of a host say to the bot (no place) or to another node."""
+        return host_rules.tried(self.state, place, host_named(self.state, node))
+
     def service(self, node: NodeName, unit: str) -> Service | None:
         """One unit; None when the node gives no answer."""
         if self.reach(node).reach is not Reach.ALIVE:
@@ -232,7 +203,7 @@ class World:
         """
         self._foreign_acts(When.BEFORE, write.verb)
         fault = self._fault_for(write.verb)
-        on_controller = write.verb in {WriteVerb.DRAIN, WriteVerb.RESUME}
+        on_controller = write.verb.on_controller
         if on_controller and not self.state.controller.up:
             raise Unreadable(f"{GONE}: nothing was written")
         if fault is not None and fault.kind is FaultKind.REJECTED:
@@ -252,7 +223,7 @@ class World:
         """Pull one plug. Raises Rejected, UnknownNode, ValueError for arguments that do not fit."""
         verb = self.plug_named(name)
         answer: object = verb(self.state, **arguments)
-        queue_rules.schedule(self.state)
+        self._move()
         return answer
 
     def plug_named(self, name: str) -> Callable[..., object]:
@@ -266,37 +237,42 @@ class World:
         """Change the world and note the effect; a rejected write leaves no effect."""
         answer: CommandResult | None = None
         state = self.state
-        match write.verb:
-            case WriteVerb.DRAIN:
-                node = node_named(state, write.node)
-                controller_rules.drain(state, node, write.arguments["reason"], write.caller)
-            case WriteVerb.RESUME:
-                controller_rules.resume(state, node_named(state, write.node))
-            case WriteVerb.START_SERVICE | WriteVerb.RESTART_SERVICE:
-                host = host_named(state, write.node)
-                lost = self._lost(write.node)
-                if lost is not None:
-                    return lost
-                answer = host_rules.start_unit(
-                    state,
-                    host,
-                    unit_name(write.arguments["unit"]),
-                    restart=write.verb is WriteVerb.RESTART_SERVICE,
-                )
-            case _:
-                assert_never(write.verb)
+        if write.verb.on_controller:
+            write_rules.on_controller(state, write)
+        elif write.verb in _POWER:
+            power_rules.switch(state, host_named(state, write.node), _POWER[write.verb])
+        else:
+            lost = self._lost(write.node)
+            if lost is not None:
+                return lost
+            answer = host_rules.start_unit(
+                state,
+                host_named(state, write.node),
+                unit_name(write.arguments["unit"]),
+                restart=write.verb is WriteVerb.RESTART_SERVICE,
+            )
+        self._note(write)
+        self._move()
+        return answer
+
+    def _note(self, write: Write) -> None:
+        """The effect, in the order in which the world changed."""
+        state = self.state
         state.effects.append(
             Effect(
                 number=len(state.effects) + 1,
                 at=state.now,
                 verb=write.verb.value,
-                arguments={"node": write.node, **write.arguments},
+                arguments={**({"node": write.node} if write.node else {}), **write.arguments},
                 caller=write.caller,
                 pid=write.pid,
             )
         )
-        queue_rules.schedule(state)
-        return answer
+
+    def _move(self) -> None:
+        """What slurmctld does at once after anything has changed."""
+        reboot_rules.issue_due(self.state)
+        queue_rules.schedule(self.state)
 
     def _postpone(self, write: Write, fault: Fault) -> None:
         """Put the effect on the list of what will happen, unless it is lost for good."""
@@ -351,7 +327,7 @@ class World:
         match due.kind:
             case DueKind.BOOTED:
                 host = self.state.hosts[NodeName(due.subject)]
-                if str(host.boots) == due.stamp and not host.powered:
+                if str(host.boots) == due.stamp and host.fed and not host.powered:
                     host_rules.booted(self.state, host)
             case DueKind.CONTROLLER_BACK:
                 controller_up(self.state)
@@ -364,12 +340,12 @@ class World:
 
     def _late_write(self, write: Write) -> None:
         """An effect whose caller has stopped waiting; what the world refuses, nobody hears."""
-        if write.verb in {WriteVerb.DRAIN, WriteVerb.RESUME} and not self.state.controller.up:
+        if write.verb.on_controller and not self.state.controller.up:
             return
         try:
             self._apply(write)
-        except (Rejected, UnknownNode) as error:
-            self.state.happened("late write refused", write.node, str(error))
+        except (Rejected, UnknownNode, Unreadable) as error:
+            self.state.happened("late write refused", write.node or write.verb, str(error))
 
 
 def _timed_out(limit: timedelta) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from actions.contract import Rejected
-from actions.simulated.world import ForeignAct, When
+from actions.simulated.writes import ForeignAct, When
 from config.node_names import NodeName
 from runbooks.machine import RunState
 from runbooks.run import Run

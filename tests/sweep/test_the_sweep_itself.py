@@ -1,6 +1,6 @@
 """The sweep can be believed: kills are kills, pauses are as good as kills, acts do happen."""
 
-from actions.simulated.world import When, Write, WriteVerb
+from actions.simulated.writes import When, Write, WriteVerb
 from config.node_names import NodeName
 from tests.sweep.crash import Sweep, points
 from tests.sweep.mortal import Moment, Point, Sort

@@ -26,7 +26,8 @@ from actions.simulated.stage import Stage
 from actions.simulated.state import Effect
 from actions.simulated.wire import Request
 from actions.simulated.wire import Sort as RequestSort
-from actions.simulated.world import Fault, FaultKind, World
+from actions.simulated.world import World
+from actions.simulated.writes import Fault, FaultKind
 from audit_log.database import open_reader
 from audit_log.errors import StoreRefused
 from config.ids import RunId

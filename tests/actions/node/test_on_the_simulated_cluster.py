@@ -18,7 +18,7 @@ from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.simulated.plugs import Plugs
 from actions.simulated.server import SimulationServer
 from actions.simulated.stage import Stage
-from actions.simulated.world import When
+from actions.simulated.writes import When
 from config.ids import ClusterName
 from config.json_values import Json
 from config.node_names import NodeName

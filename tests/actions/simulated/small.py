@@ -7,7 +7,8 @@ from actions.cluster import Job, Node
 from actions.simulated.client import SimulatedCluster, SimulatedNodes
 from actions.simulated.description import describe
 from actions.simulated.plugs import Plugs
-from actions.simulated.world import World, Write, WriteVerb
+from actions.simulated.world import World
+from actions.simulated.writes import Write, WriteVerb
 from config.node_names import NodeName
 
 LIMIT = timedelta(seconds=5)

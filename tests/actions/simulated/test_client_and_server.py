@@ -14,7 +14,8 @@ from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.simulated.plugs import Plugs
 from actions.simulated.server import SimulationServer
 from actions.simulated.stage import Stage
-from actions.simulated.world import FaultKind, When, World, WriteVerb
+from actions.simulated.world import World
+from actions.simulated.writes import FaultKind, When, WriteVerb
 from config.clock import Instant
 from config.ids import ClusterName
 from config.node_names import NodeName

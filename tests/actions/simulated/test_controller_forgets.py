@@ -4,7 +4,8 @@ import pytest
 
 from actions.cluster import NodeBase
 from actions.contract import Unreadable, WriteUnknown
-from actions.simulated.world import World, Write, WriteVerb
+from actions.simulated.world import World
+from actions.simulated.writes import Write, WriteVerb
 from tests.actions.simulated.small import (
     FRAGILE,
     LIMIT,

@@ -19,7 +19,8 @@ from actions.simulated.plugs import Plugs
 from actions.simulated.server import SimulationServer
 from actions.simulated.stage import Stage
 from actions.simulated.wire import Request
-from actions.simulated.world import FaultKind, World
+from actions.simulated.world import World
+from actions.simulated.writes import FaultKind
 from config.ids import ClusterName
 from config.node_names import NodeName
 from tests.actions.simulated.small import N7, N8, SECOND, Served

@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from actions.contract import Rejected
 from actions.remote_values import CommandResult
-from actions.simulated.world import World, Write, WriteVerb
+from actions.simulated.world import World
+from actions.simulated.writes import Write, WriteVerb
 from config.node_names import NodeName
 from tests.actions.simulated.small import LIMIT, drain, forward, resume, small_world
 
