@@ -1,0 +1,50 @@
+"""What the verbs on jobs need to know of the site. Made by `actions.catalogue`; values only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from actions.cluster import Job, Node, Snapshot
+from actions.contract import ClusterHands, Field, JobHands, ValueType
+from actions.power_hands import PowerHands
+from config.ids import ClusterName
+from config.job_settings import Restartable
+from config.node_names import NodeName
+
+JOB = Field(type=ValueType.JOB, help="the job: 12, or 12_3 for one task of an array")
+NODE = Field(type=ValueType.NODE, help="the node that it is to leave, as the cluster names it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spare:
+    """Which node takes the place of one that goes."""
+
+    node: NodeName | None
+    """An idle node that can be used at once; None where there is none."""
+    why: str
+    """Why this one, or why none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """Rules of the site for its jobs."""
+
+    hands_off: Callable[[ClusterName, NodeName], str]
+    """Why no runbook may touch this node (protected host, hands-off label); empty if it may."""
+    spare: Callable[[Snapshot, Node, Job], Spare]
+    """Chooses the node that replaces this one for this job."""
+    restartable: Sequence[Restartable] = ()
+    quiet_after_start: timedelta = timedelta(seconds=60)
+    """After a start of slurmctld nothing acts for so long: states are not settled yet (hands 1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """What the verbs on jobs work with."""
+
+    clusters: Mapping[ClusterName, ClusterHands]
+    jobs: Mapping[ClusterName, JobHands]
+    """The same clusters, where jobs and reservations can be written."""
+    settings: JobSettings
+    powers: Mapping[ClusterName, PowerHands] = field(default_factory=dict)
+    """Of the clusters whose machines' power can be asked."""
