@@ -19,6 +19,8 @@ class Permission(StrEnum):
     """Give a node that the bot drained back to service, behind its gate."""
     NODE_REPAIR = "node.repair"
     """Run a repair runbook such as node-dropped."""
+    RESERVATION_HOLD = "reservation.hold"
+    """Make, change and take away reservations of the bot: they keep others off nodes, and end no job."""
     SERVICE_START = "service.start"
     """Start a stopped service on a node."""
     SERVICE_RESTART = "service.restart"
