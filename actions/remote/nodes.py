@@ -11,18 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from actions.contract import Refusal, Unreadable
+from actions.contract import Refusal
+from actions.node_readings import FileTail, Folder, PortTried, StackedThread
+from actions.remote import program_words
 from actions.remote.agent_process import AgentProcess, Question
-from actions.remote.ports import command as port_command
 from actions.remote.settings import RemoteSettings
-from actions.remote.ssh_verdict import ALIVE_MARK, verdict
-from actions.remote.unit_commands import (
-    change_command,
-    checked_unit,
-    parse_show,
-    show_command,
-)
-from actions.remote.visit import BOOT_COMMAND, Span, parse_boot, parse_visit, visit_command
+from actions.remote.ssh_verdict import verdict
+from actions.remote.unit_commands import checked_unit, parse_show
+from actions.remote.visit import Span, parse_boot
+from actions.remote.ways import Asked, way
 from actions.remote.wire import Answer
 from actions.remote_values import (
     BootId,
@@ -34,6 +31,7 @@ from actions.remote_values import (
 )
 from actions.shell import Command, NotStarted, Runner, packages
 from config.clock import Clock
+from config.json_values import Json
 from config.node_names import NodeName, node_name
 
 _MARGIN = 4096
@@ -41,11 +39,6 @@ _MARGIN = 4096
 _TIMED_OUT_ON_NODE = frozenset({124, 137})
 """Exit codes of `timeout`: it ended the command, or had to kill it."""
 _KILL_AFTER = timedelta(seconds=5)
-
-_KERNEL_LOGS = {
-    False: ("journalctl", "-k", "-b", "0", "-o", "short-iso", "--no-pager", "-n", "20000"),
-    True: ("journalctl", "-k", "-b", "-1", "-o", "short-iso", "--no-pager", "-n", "20000"),
-}
 
 
 class RemoteNodes:
@@ -67,6 +60,7 @@ class RemoteNodes:
         self._clock = clock
         self._redact = redact
         self._connected = connected
+        self._way = way(settings)
         command = _agent_command(settings)
         self._agent = AgentProcess(lambda: runner.start(command), settings.fan_out)
 
@@ -77,7 +71,7 @@ class RemoteNodes:
     def reach(self, node: NodeName) -> Reachability:
         """Whether the host answers, and how (hands 2)."""
         limit = self._settings.connect_limit
-        answer = self._ask((node,), ("echo", ALIVE_MARK), limit, options=("-v",))[node]
+        answer = self._ask((node,), self._way.hello(), limit, options=("-v",))[node]
         found = verdict(answer)
         if found.reach in {Reach.TIME_OUT, Reach.NO_ROUTE} and not self._connected():
             return Reachability(
@@ -91,12 +85,9 @@ class RemoteNodes:
         word = f"nodewarden-{secrets.token_hex(8)}"
         limit = 3 * self._settings.read_limit
         asked = self._clock.now().wall
-        answer = self._ask((node,), visit_command(word, self._settings), limit)[node]
+        result = _result(self._ask((node,), self._way.facts(word), limit)[node])
         span = Span(asked=asked, answered=self._clock.now().wall)
-        if word not in answer.output:
-            said = answer.lost or answer.errors.strip() or f"exit code {answer.exit_code}"
-            raise Unreadable(f"{node} told nothing of itself: {said[:200]}")
-        return parse_visit(answer.output, word, span)
+        return self._way.read_facts(node, result, word, span)
 
     def boot_ids(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, BootId]:
         """Which boot each is in. Asked in parts that leave half of the fan-out free: a repair that
@@ -107,13 +98,13 @@ class RemoteNodes:
         found: dict[NodeName, BootId] = {}
         for first in range(0, len(wanted), part):
             asked = wanted[first : first + part]
-            answers = self._ask(asked, BOOT_COMMAND, self._settings.read_limit)
+            answers = self._ask(asked, self._way.boot(), self._settings.read_limit)
             found |= {node: parse_boot(_result(answer)) for node, answer in answers.items()}
         return found
 
     def service(self, node: NodeName, unit: str) -> Service:
         """State of one unit; ServiceState.UNKNOWN when the node gives no answer."""
-        command = show_command(checked_unit(unit, self._settings))
+        command = self._way.show(checked_unit(unit, self._settings))
         result = _result(self._ask((node,), command, self._settings.read_limit)[node])
         return parse_show(unit, result)
 
@@ -127,8 +118,8 @@ class RemoteNodes:
 
     def kernel_log(self, node: NodeName, previous_boot: bool) -> CommandResult:
         """The kernel's log of this boot or the one before, capped."""
-        command = _KERNEL_LOGS[previous_boot]
-        return _result(self._ask((node,), command, self._settings.read_limit)[node])
+        command = self._way.kernel_log(previous=previous_boot)
+        return self._read(node, command)
 
     def run(
         self, nodes: Sequence[NodeName], command: Sequence[str], time_limit: timedelta
@@ -139,25 +130,60 @@ class RemoteNodes:
                 f"command {shlex.join(command)[:80]!r} is not in the list of commands of the "
                 "configuration: add it there, word for word"
             )
-        answers = self._ask(tuple(dict.fromkeys(nodes)), tuple(command), time_limit)
+        answers = self._ask(tuple(dict.fromkeys(nodes)), self._way.free(command), time_limit)
         return {node: _result(answer) for node, answer in answers.items()}
 
     def ports_tried(self, neighbour: NodeName, address: str, ports: Sequence[int]) -> CommandResult:
         """What these ports of another host answer that node: a second vantage point (hands 2)."""
-        command = port_command(address, ports)
+        command = self._way.tries(address, ports)
         return _result(self._ask((neighbour,), command, self._settings.read_limit)[neighbour])
 
+    def file_tail(self, node: NodeName, user: str, path: str, most: int) -> FileTail:
+        """The end of a file, read as this user. Raises Refusal, Unreadable."""
+        return program_words.file_tail(self._special(node, "file-tail", user, path, str(most)))
+
+    def file_list(self, node: NodeName, user: str, folder: str, pattern: str) -> Folder:
+        """Entries of one folder, read as this user. Raises Refusal, Unreadable."""
+        return program_words.folder(self._special(node, "file-list", user, folder, pattern))
+
+    def stacks(self, node: NodeName, job: int) -> tuple[StackedThread, ...]:
+        """Where the processes of a job stand. Raises Refusal, Unreadable."""
+        return program_words.stacks(self._special(node, "stacks", f"job:{job}"))
+
+    def unit_log(self, node: NodeName, unit: str, lines: int) -> CommandResult:
+        """The last lines of a unit's journal. Raises Refusal."""
+        words = ("logs", checked_unit(unit, self._settings), str(lines))
+        return self._read(node, self._way.special(words))
+
+    def tcp_try(self, node: NodeName, host: str, ports: Sequence[int]) -> tuple[PortTried, ...]:
+        """Whether another host answers that node. Raises Refusal, Unreadable."""
+        words = ("tcp-try", host, *(str(port) for port in ports))
+        return program_words.ports(self._special(node, *words))
+
+    def installed(self, node: NodeName) -> str:
+        """Digest of the program on the node. Raises Refusal, Unreadable."""
+        return str(self._special(node, "version").get("digest", ""))
+
     def _change(self, verb: str, node: NodeName, unit: str, effect_id: str) -> CommandResult:
-        command = change_command(
-            verb, checked_unit(unit, self._settings), effect_id, self._settings
-        )
+        command = self._way.change(verb, checked_unit(unit, self._settings), effect_id)
         limit = self._settings.start_limit + 2 * _KILL_AFTER
-        return _result(self._ask((node,), command, limit)[node])
+        result = _result(self._ask((node,), command, limit)[node])
+        no = "" if command.bounded else program_words.refusal(node, result)
+        if no:
+            raise Refusal(f"nothing was done: {no}")
+        return program_words.believed(result)
+
+    def _special(self, node: NodeName, *words: str) -> Mapping[str, Json]:
+        """The structured answer of the node's program. Raises Refusal, Unreadable."""
+        return program_words.fields(node, self._read(node, self._way.special(words)))
+
+    def _read(self, node: NodeName, command: Asked) -> CommandResult:
+        return _result(self._ask((node,), command, self._settings.read_limit)[node])
 
     def _ask(
         self,
         nodes: tuple[NodeName, ...],
-        command: tuple[str, ...],
+        command: Asked,
         limit: timedelta,
         *,
         options: tuple[str, ...] = (),
@@ -166,10 +192,11 @@ class RemoteNodes:
         nodes = tuple(node_name(node) for node in nodes)
         seconds = max(1, int(limit.total_seconds()))
         killed = ("timeout", "-k", str(int(_KILL_AFTER.total_seconds())), str(seconds))
+        words = (*killed, *command.words) if command.bounded else command.words
         whole = limit + 2 * _KILL_AFTER + self._settings.connect_limit
         question = Question(
             nodes=nodes,
-            command=shlex.join((*killed, *command)),
+            command=shlex.join(words),
             limit_ms=int(whole.total_seconds() * 1000),
             cap=self._settings.output_cap + _MARGIN,
             options=options,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from config.node_access import NodeAccess
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSettings:
@@ -19,8 +21,8 @@ class RemoteSettings:
     """Units whose state may be read and which may be started and restarted."""
     commands: frozenset[tuple[str, ...]] = field(default_factory=frozenset)
     """Whole argument lists that `run` accepts; read-only ones."""
-    become: tuple[str, ...] = ()
-    """Words before systemctl and systemd-run that give the right to start a unit: `sudo -n`."""
+    access: NodeAccess = NodeAccess.PLAIN
+    """How what needs root is done."""
     gpu_list: tuple[str, ...] = ("nvidia-smi", "-L")
     """Prints one line per GPU that begins with `GPU `."""
     slurmd: tuple[str, ...] = ("slurmd",)

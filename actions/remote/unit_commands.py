@@ -39,6 +39,13 @@ def checked_unit(unit: str, settings: RemoteSettings) -> str:
     return unit
 
 
+def checked_effect(effect_id: str) -> str:
+    """The effect id, if it can name a unit. Raises Refusal."""
+    if not _EFFECT.fullmatch(effect_id):
+        raise Refusal(f"effect id {effect_id[:60]!r} cannot name a unit")
+    return effect_id
+
+
 def show_command(unit: str) -> tuple[str, ...]:
     """Reads the state; TZ makes systemctl print UTC, whatever the node's zone is."""
     return ("env", "TZ=UTC", "LC_ALL=C", "systemctl", "show", "-p", _PROPERTIES, "--", unit)
@@ -50,8 +57,7 @@ def change_command(
     """Starts or restarts: under a lock on the node and, where systemd runs, as a transient unit
     named by the effect, so that the effect can be found there even when our connection is gone.
     """
-    if not _EFFECT.fullmatch(effect_id):
-        raise Refusal(f"effect id {effect_id[:60]!r} cannot name a unit")
+    checked_effect(effect_id)
     seconds = str(int(settings.start_limit.total_seconds()))
     # The name of the lock is the one word that the node's own shell fills in.
     locked = f'flock -n -E {LOCK_HELD} "$lock" ' + shlex.join(
@@ -59,7 +65,6 @@ def change_command(
     )
     transient = shlex.join(
         (
-            *settings.become,
             *("systemd-run", f"--unit={effect_id}", "--collect", "--wait", "--quiet"),
             f"--property=RuntimeMaxSec={seconds}",
         )
@@ -67,7 +72,7 @@ def change_command(
     script = (
         f"lock=/run/lock/nodewarden-{unit}; test -d /run/lock || lock=/tmp/nodewarden-{unit}; "
         "if test -d /run/systemd/system && command -v systemd-run >/dev/null 2>&1; "
-        f"then exec {transient} {locked}; else exec {shlex.join(settings.become)} {locked}; fi"
+        f"then exec {transient} {locked}; else exec {locked}; fi"
     )
     return ("sh", "-c", script)
 

@@ -6,6 +6,8 @@ visit that was broken off still gives the parts that were complete. Nothing is c
 
 import re
 import shlex
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +23,10 @@ _TAIL_LINES = 40
 _LONGEST_TAIL = 4000
 _LONGEST_LOSS = 200
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_GRES = re.compile(r"\bGres Name=(\w+)(?: Type=([\w.-]+))? Count=(\d{1,9})\b", re.ASCII)
 _MILLISECOND = timedelta(milliseconds=1)
+_WANTED = ("boot", "slurmd", "kernel", "previous", "gpus", "clock", "clock-end")
+"""What counts as not read where it is missing; a munge that does not answer was read."""
 
 BOOT_COMMAND = ("cat", "/proc/sys/kernel/random/boot_id")
 """Reads nothing but the boot, as the visit does: a plan asks thousands of hosts for it."""
@@ -37,11 +42,14 @@ once() { lock=$locks/nodewarden-$1-$(id -u); shift; flock -n -E 75 "$lock" timeo
 faults() { tail=$("$@" 2>/dev/null) || return 1; printf '%s\n' "$tail" | grep -aE FAULTS | tail -n LINES; }
 thisboot() { journalctl -k -b 0 -o short-iso --no-pager -n 20000 || dmesg; }
 lastboot() { journalctl -k -b -1 -o short-iso --no-pager -n 20000; }
+credential() { timeout -k 2 LIMIT munge -n | timeout -k 2 LIMIT unmunge -n; }
 part clock date +%s%N
 part boot cat /proc/sys/kernel/random/boot_id
 part booted grep '^btime ' /proc/stat
 part slurmd once slurmd SLURMD -C
 part version SLURMD -V
+part gres once gres SLURMD -G
+part munge credential
 part kernel faults thisboot
 part previous faults lastboot
 part gpus once gpus GPUS
@@ -74,11 +82,14 @@ def visit_command(word: str, settings: RemoteSettings) -> tuple[str, ...]:
 
 def parse_visit(output: str, word: str, span: Span) -> HostFacts:
     """The facts in what a visit printed, whole or broken off."""
-    parts = _good_parts(output, word)
+    return facts_in(_good_parts(output, word), span)
+
+
+def facts_in(parts: Mapping[str, str], span: Span) -> HostFacts:
+    """The facts in the parts that were read, whoever read them."""
     hardware = dict(pair.split("=", 1) for pair in parts.get("slurmd", "").split() if "=" in pair)
     boot = _BOOT_ID.search(parts.get("boot", ""))
     gpus = parts.get("gpus")
-    wanted = ("boot", "slurmd", "kernel", "previous", "gpus", "clock", "clock-end")
     return HostFacts(
         boot_id=boot[0] if boot else "",
         gpus_seen=None if gpus is None else _gpu_lines(gpus),
@@ -89,7 +100,9 @@ def parse_visit(output: str, word: str, span: Span) -> HostFacts:
         previous_boot_tail=parts.get("previous", "").strip()[-_LONGEST_TAIL:],
         booted_at=_booted_at(parts.get("booted", "")),
         slurmd_version=_version(parts.get("version", "")),
-        not_read=tuple(name for name in wanted if name not in parts),
+        munge_ok="munge" in parts,
+        gres_seen=_gres(parts.get("gres", "")),
+        not_read=tuple(name for name in _WANTED if name not in parts),
     )
 
 
@@ -115,6 +128,14 @@ def _gpu_lines(text: str) -> int:
     return sum(1 for line in text.splitlines() if line.startswith("GPU "))
 
 
+def _gres(text: str) -> str:
+    """What `slurmd -G` lists, counted by name and type."""
+    found = Counter[str]()
+    for name, kind, count in _GRES.findall(text):
+        found[f"{name}:{kind}" if kind else name] += int(count)
+    return ",".join(f"{name}:{count}" for name, count in sorted(found.items()))
+
+
 def _version(text: str) -> str:
     found = re.match(r"slurm(?:-wlm)? (\d[\w.+-]{0,30})", text.strip(), re.ASCII)
     return found[1] if found else ""
@@ -129,7 +150,7 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None  # noqa: PLR2004  2**53
 
 
-def _clock_offset(parts: dict[str, str], span: Span) -> int | None:
+def _clock_offset(parts: Mapping[str, str], span: Span) -> int | None:
     """Node clock minus bot clock, the smallest that the readings allow.
 
     The first reading was made after we asked and the last before we had the answer; how long the

@@ -95,12 +95,12 @@ def test_an_effect_id_that_cannot_name_a_unit_is_refused(effect: str, node: Remo
 def test_where_systemd_runs_the_effect_is_a_transient_unit_of_its_name(
     host: Host,
 ) -> None:
-    settings = RemoteSettings(ssh_config=host.folder, become=("sudo", "-n"))
+    settings = RemoteSettings(ssh_config=host.folder)
     script = change_command("start", "slurmd", "nw-1-run-1-s-1", settings)[2]
     transient, plain = script.split("; else exec ")
-    assert "exec sudo -n systemd-run --unit=nw-1-run-1-s-1 --collect --wait" in transient
+    assert "exec systemd-run --unit=nw-1-run-1-s-1 --collect --wait" in transient
     assert transient.endswith('flock -n -E 75 "$lock" timeout -k 5 60 systemctl start -- slurmd')
-    assert plain.startswith('sudo -n flock -n -E 75 "$lock" timeout -k 5 60 systemctl start')
+    assert plain.startswith('flock -n -E 75 "$lock" timeout -k 5 60 systemctl start')
 
 
 @pytest.mark.parametrize(
