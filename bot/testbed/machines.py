@@ -115,7 +115,10 @@ def node_spec(layout: Layout, node: str, options: TestbedOptions) -> Json:
         },
         "autostart": [],
         "boot_arguments": {"slurmd": ["-b"]},
-        "cable": [program("ip"), "link", "set", network.CABLE],
+        "cable": {
+            "down": [program("ip"), "link", "set", network.CABLE, "down"],
+            "up": [program("ip"), "-batch", f"{home}/network"],
+        },
         "shared_units": ["slurmd"],
         "shared_with": pwd.getpwnam(options.bot_user).pw_uid,
         "private": ["/run"],

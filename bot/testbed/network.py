@@ -86,12 +86,18 @@ def connect_nodes(layout: Layout) -> None:
     _change(layout, [*lines, *_known(BRIDGE, addresses)], main)
     _change(layout, _known(layout.host_interface, addresses))
     for node, process in nodes.items():
-        lines = [
-            "link set lo up",
-            f"address add {layout.address(node)}/24 dev {CABLE}",
-            f"link set {CABLE} up",
-        ]
-        _change(layout, lines, process)
+        _change(layout, node_lines(layout, node), process)
+
+
+def node_lines(layout: Layout, node: str) -> list[str]:
+    """What gives a node its network: commands of `ip`, at each boot."""
+    others = [layout.address(other) for other in layout.nodes if other != node]
+    return [
+        "link set lo up",
+        f"address replace {layout.address(node)}/24 dev {CABLE}",
+        f"link set {CABLE} up",
+        *_known(CABLE, [layout.host_address, layout.controller_address, *others]),
+    ]
 
 
 def plug(layout: Layout, port: str, *, connected: bool) -> None:

@@ -125,12 +125,16 @@ class NodeFaults(Core):
         """Everything on the node ends; new boot id, kernel log moved on, `slurmd -b`."""
         ask(self.layout.node_socket(node), "reboot")
 
+    def power(self, node: str) -> str:
+        """`on` or `off`, as the node's BMC would know it."""
+        return str(ask(self.layout.node_socket(node), "power")["power"])
+
     def power_off(self, node: str) -> None:
         """Everything on the node ends, as at a loss of power; nothing answers."""
         ask(self.layout.node_socket(node), "power_off")
 
     def power_on(self, node: str) -> None:
-        """A boot after `power_off`; within 2 s of it slurmctld would not notice that it was away."""
+        """A boot after `power_off`, at least 2 s after it; nothing on a node that has power."""
         ask(self.layout.node_socket(node), "power_on")
 
     def boot_id(self, node: str) -> str:

@@ -13,7 +13,7 @@ import uuid
 from functools import partial
 from pathlib import Path
 
-from bot.testbed import configuration
+from bot.testbed import configuration, network
 from bot.testbed.commands import environment, run, wait_for, write
 from bot.testbed.interpreter import impassable
 from bot.testbed.layout import Layout
@@ -140,6 +140,7 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     write(home / "boot_id", f"{uuid.uuid4()}\n")
     write(home / "kernel.log", "")
     write(home / "kernel-previous.log", "")
+    write(home / "network", "\n".join(network.node_lines(layout, node)) + "\n")
     write(home / "gpus", configuration.gpu_list(options.gpus))
     write(home / "hardware", configuration.hardware(node))
     write(home / "gres.conf", configuration.gres_conf(layout, options.gpus))

@@ -121,6 +121,8 @@ class Machine:
     def __init__(self, spec: Json) -> None:
         self.spec = spec
         self.units = {name: Unit(name, unit) for name, unit in spec["units"].items()}
+        self.dark_since = 0.0
+        """When the power went, by the monotonic clock; 0 while it is there."""
 
     def start_first(self) -> None:
         """Start the units that do not wait for a question."""
@@ -223,16 +225,25 @@ class Machine:
         unit.state, unit.sub, unit.result = "inactive", "dead", "success"
 
     def _machine_verb(self, verb: str) -> Json:
+        if verb == "power":
+            return {"power": "off" if self.dark_since else "on"}
         if verb in {"power_off", "reboot"}:
-            self._cable("down")  # first: a machine without power takes leave of nobody
-            self._end_all()
-        if verb == "reboot":
-            time.sleep(_DARK_SECONDS)
-        if verb in {"power_on", "reboot"}:
-            self._new_boot()
-            self._cable("up")
-            self._boot()
+            self._power_off()
+        if verb in {"power_on", "reboot"} and self.dark_since:
+            self._power_on()
         return {name: unit.facts() for name, unit in self.units.items()}
+
+    def _power_off(self) -> None:
+        self._cable("down")  # first: a machine without power takes leave of nobody
+        self._end_all()
+        self.dark_since = self.dark_since or time.monotonic()
+
+    def _power_on(self) -> None:
+        time.sleep(max(0.0, self.dark_since + _DARK_SECONDS - time.monotonic()))
+        self._new_boot()
+        self._cable("up")
+        self._boot()
+        self.dark_since = 0.0
 
     def _end_all(self) -> None:
         """Every process of this namespace but this one, as at a loss of power."""
@@ -244,7 +255,7 @@ class Machine:
             self.reap()
 
     def _cable(self, state: str) -> None:
-        subprocess.run([*self.spec["cable"], state], check=True, env={})
+        subprocess.run(self.spec["cable"][state], check=True, env={})
 
     def _new_boot(self) -> None:
         """In place, because a bind mount shows the file and not its name."""

@@ -1,12 +1,12 @@
 """Each fault does to a real Slurm what it does on a real cluster, and has a way back."""
 
-import re
 import subprocess
 
 import pytest
 
 from bot.testbed import SlurmTestbed, TestbedError, TestbedOptions
 from tests.testbed.fixture import fresh_folder
+from tests.testbed.reboots import resume_after_a_reboot
 
 pytestmark = pytest.mark.slurm
 
@@ -101,24 +101,6 @@ def test_an_admins_drain_carries_the_admins_name(slurm_testbed: SlurmTestbed) ->
     slurm_testbed.wait_for_states("gpu-12", "IDLE")
 
 
-def _resume_after_a_reboot(testbed: SlurmTestbed, node: str) -> None:
-    """Once; and once more only where slurmctld, which reckons in whole seconds, took the registration
-    after it for another boot one second later. DOWN for any other reason fails."""
-
-    def boots() -> list[int]:
-        log = (testbed.layout.logs / "slurmctld.log").read_text("utf-8", "replace")
-        words = rf"Node {node} unexpectedly rebooted boot_time=(\d+)"
-        return [int(second) for second in re.findall(words, log)]
-
-    before = boots()
-    testbed.admin_resume(node)
-    testbed.wait_for(lambda: testbed.node_states(node) in ({"IDLE"}, {"DOWN"}), f"{node} registers")
-    if testbed.node_states(node) == {"DOWN"}:
-        assert boots() == [*before, before[-1] + 1]
-        testbed.admin_resume(node)
-    testbed.wait_for_states(node, "IDLE")
-
-
 def test_a_reboot_gives_a_new_boot_id_and_moves_the_kernel_log(slurm_testbed: SlurmTestbed) -> None:
     node = "gpu-09"
     before = slurm_testbed.boot_id(node)
@@ -132,7 +114,7 @@ def test_a_reboot_gives_a_new_boot_id_and_moves_the_kernel_log(slurm_testbed: Sl
     slurm_testbed.wait_for_states(node, "DOWN")
     shown = slurm_testbed.run("scontrol", "show", "node", node)
     assert "Reason=Node unexpectedly rebooted [slurm@" in shown
-    _resume_after_a_reboot(slurm_testbed, node)
+    resume_after_a_reboot(slurm_testbed, node)
 
 
 def test_a_reboot_ends_the_steps_of_the_node(slurm_testbed: SlurmTestbed) -> None:
@@ -149,7 +131,7 @@ def test_a_reboot_ends_the_steps_of_the_node(slurm_testbed: SlurmTestbed) -> Non
     )
     assert slurm_testbed.node_states("gpu-10") == {"DOWN"}
     assert "Node unexpectedly rebooted" in slurm_testbed.run("scontrol", "show", "node", "gpu-10")
-    _resume_after_a_reboot(slurm_testbed, "gpu-10")
+    resume_after_a_reboot(slurm_testbed, "gpu-10")
 
 
 def test_scontrol_reboot_reboots_the_node(slurm_testbed: SlurmTestbed) -> None:

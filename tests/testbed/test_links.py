@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from bot.testbed import SlurmTestbed
+from tests.testbed.reboots import resume_after_a_reboot
 
 pytestmark = pytest.mark.slurm
 
@@ -41,8 +42,7 @@ def test_a_node_without_power_is_silent(slurm_testbed: SlurmTestbed) -> None:
     off = _ssh(slurm_testbed, "gpu-12")
     slurm_testbed.power_on("gpu-12")
     slurm_testbed.wait_for(lambda: "DOWN" in slurm_testbed.node_states("gpu-12"), "the new boot")
-    slurm_testbed.admin_resume("gpu-12")
-    slurm_testbed.wait_for_states("gpu-12", "IDLE")
+    resume_after_a_reboot(slurm_testbed, "gpu-12")
 
     assert "Connection timed out" in off.stderr
     assert _ssh(slurm_testbed, "gpu-12").stdout == "gpu-12\n"
