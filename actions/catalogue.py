@@ -121,6 +121,8 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         return ClusterSite(
             cluster=simulated,
             history=simulated,
+            changes=simulated,
+            jobs=simulated,
             nodes=SimulatedNodes(line=line),
             units=frozenset(settings.units),
             close=_nothing,
@@ -137,6 +139,8 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
     return ClusterSite(
         cluster=cluster,
         history=AccountingHistory(slurm, ground.runner, ground.clock, ground.pause),
+        changes=cluster,
+        jobs=cluster,
         nodes=nodes,
         units=frozenset(settings.units),
         close=close,

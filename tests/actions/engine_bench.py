@@ -230,9 +230,9 @@ class Bench:
         """Kind and name of each open mark."""
         return [(row[0], row[1]) for row in self.ledger.query("SELECT kind, node FROM marks")]
 
-    def written(self) -> list[tuple[str, NodeName]]:
+    def written(self) -> list[tuple[str, str]]:
         """Every write that changed the world, in order."""
-        return [(effect.verb, effect.node) for effect in self.plugs.effects()]
+        return [(effect.verb, effect.arguments.get("node", "")) for effect in self.plugs.effects()]
 
 
 @contextmanager

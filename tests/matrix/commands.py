@@ -47,6 +47,9 @@ COMMANDS = (
     Command(permission=P.NODE_RETURN, text="return {node}", proof=r"run-\d+ started"),
     Command(permission=P.NODE_REPAIR, text="run node-dropped {node}", proof=r"run-\d+ started"),
     Command(
+        permission=P.NODE_REBOOT, text="run reboot-node {node} reason=x", proof=r"run-\d+ started"
+    ),
+    Command(
         permission=P.SERVICE_START,
         text="run node-dropped {node}",
         proof=r"run-\d+ started",

@@ -35,7 +35,7 @@ def test_a_called_runbook_is_played_too() -> None:
     assert _told("node-dropped", down, node="gpu-017")[-4:-1] == [
         "back calls return-node v1",
         "back/facts looks node.observe(node=gpu-017)",
-        "back/resume acts node.return(node=gpu-017)",
+        "back/resume acts node.return(node=gpu-017, boot_id=)",
     ]
 
 

@@ -1,14 +1,8 @@
 """The runbooks and causes that ship: clean, released, and doing in each scene what they say."""
 
-from typing import Any, cast
-
 import pytest
 
-import actions.node.settings
-import actions.node.verbs
-import actions.service.settings
-import actions.service.verbs
-from actions.contract import ActionSpec
+from actions.catalogue import contracts
 from config.json_values import Json
 from config.policy import Autonomy
 from runbooks.builtin import BUILTINS
@@ -21,23 +15,13 @@ from runbooks.values import ParameterError, misfits, settle
 from tests.runbooks.language.facts_of_a_node import node, slurmd_dead
 from tests.runbooks.language.test_diagnosis import CAUSES, SCENES
 
-_NOBODY = cast(Any, None)
-
-
-def _registry() -> dict[str, ActionSpec]:
-    """The contracts of the actions that ship; nothing of them is called."""
-    of_nodes = actions.node.verbs.actions(
-        actions.node.settings.Hands(clusters={}, nodes=_NOBODY, settings=_NOBODY)
-    )
-    of_services = actions.service.verbs.actions(
-        actions.service.settings.Hands(clusters={}, nodes=_NOBODY, settings=_NOBODY)
-    )
-    return {verb.spec.name: verb.spec for verb in (*of_nodes, *of_services)}
-
-
-REGISTRY = _registry()
+REGISTRY = contracts()
 LIBRARY = load_library([SHIPPED], REGISTRY)
 NODE_DROPPED = LIBRARY.newest["node-dropped"]
+
+
+OUTPUTS: dict[str, Json] = {"node.await": {"boot_id": "another boot"}}
+"""What steps give that no fact of these tests is about."""
 
 
 def walk(runbook: Runbook, parameters: dict[str, Json], facts: dict[str, Json]) -> list[str]:
@@ -50,7 +34,7 @@ def walk(runbook: Runbook, parameters: dict[str, Json], facts: dict[str, Json]) 
             continue
         arguments = evaluate(step.arguments, names)
         assert isinstance(arguments, dict)
-        output: Json = {}
+        output: Json = OUTPUTS.get(str(step.do), {})
         if step.do is not None:
             spec = BUILTINS.get(step.do) or REGISTRY[step.do]
             assert misfits(spec.parameters, arguments) == ()
@@ -71,7 +55,7 @@ def acts(facts: dict[str, Json]) -> list[str]:
 def test_everything_that_ships_is_clean_and_released() -> None:
     assert lint([SHIPPED], REGISTRY) == ()
     assert {place.path for place in (*LIBRARY.runbooks, *LIBRARY.causes)} == LIBRARY.released
-    assert sorted(LIBRARY.newest) == ["drain-node", "node-dropped", "return-node"]
+    assert {"drain-node", "node-dropped", "reboot-node", "return-node"} <= LIBRARY.newest.keys()
     assert sorted(LIBRARY.newest_causes) == ["node-dropped"]
 
 
@@ -124,6 +108,15 @@ def test_no_shipped_cause_acts_unless_it_has_an_action() -> None:
     for row in CAUSES.table:
         if row.autonomy is Autonomy.ACT:
             assert acts(SCENES[row.id]) != ["person"]
+
+
+def test_reboot_node_waits_for_an_empty_node_and_gives_back_only_what_it_took() -> None:
+    book = LIBRARY.newest["reboot-node"]
+    given: dict[str, Json] = {"node": "gpu-017", "reason": "leak"}
+    ran = ["facts", "evidence", "drain", "empty", "reboot", "rebooted", "registered"]
+    assert walk(book, given, node()) == [*ran, "back"]
+    assert walk(book, given, node(drained_by="another_run")) == [*ran, "stays"]
+    assert book.on_failure is OnFailure.ESCALATE
 
 
 def test_only_the_drain_and_the_return_change_a_node_in_the_other_two() -> None:
