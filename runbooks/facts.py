@@ -38,6 +38,8 @@ NODE_FACTS: Final[Mapping[str, str]] = {
     "reach": "verdict on reachability: alive, refused, auth_failed, …, time_out, no_route, not_asked",
     "reach_evidence": "the line that proves the verdict",
     "host_alive": "whether something on that host answered",
+    "host_verdict": "alive, dead (silent everywhere, for slurmctld too), silent, cut_off or unknown",
+    "host_evidence": "list of sentences: what keeps a silent host from being dead, and what was met",
     "slurmd_state": "state of the unit slurmd: active, inactive, failed, unknown, …",
     "slurmd_since": "when slurmd entered this state",
     "boot_id": "boot id of the host",

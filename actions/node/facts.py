@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from actions.cluster import Job, Node, NodeBase, Snapshot
 from actions.contract import Call, Field, ValueType
+from actions.host_verdict import Verdict
 from actions.node.death import death, minute
 from actions.node.fitting import first, last
 from actions.node.neighbours import dropped_recently
@@ -30,6 +31,8 @@ from config.node_names import NodeName, fold
 _MOST_JOBS = 8
 _LONGEST_TAIL = 1200
 _LONGEST_TEXT = 300
+_LONGEST_SIGN = 160
+_MOST_SIGNS = 5
 _BOOT_MOVED = timedelta(seconds=60)
 """BootTime moves by a second at registrations (hands 2)."""
 _MILLISECOND = timedelta(milliseconds=1)
@@ -74,6 +77,8 @@ FACTS = {
         ("reach", _TEXT, "verdict on reachability"),
         ("reach_evidence", _TEXT, "the line that proves the verdict"),
         ("host_alive", _TRUTH, "whether something on that host answered"),
+        ("host_verdict", _TEXT, "alive, dead, silent, cut_off or unknown, from several places"),
+        ("host_evidence", _FACTS, "list of sentences: what keeps it from being dead, what was met"),
         ("slurmd_state", _TEXT, "state of the unit slurmd"),
         ("slurmd_since", _TEXT, "when slurmd entered this state, by the node's clock"),
         ("boot_id", _TEXT, "boot id of the host"),
@@ -104,6 +109,7 @@ class Seen:
     node: Node
     jobs: Jobs
     reach: Reachability
+    verdict: Verdict
     facts: HostFacts | None
     slurmd: Service
     pool: frozenset[NodeName]
@@ -209,6 +215,8 @@ def _host_says(seen: Seen, call: Call) -> dict[str, Json]:
     return {
         "reach": seen.reach.reach.value,
         "reach_evidence": first(seen.reach.evidence, _LONGEST_TEXT),
+        "host_verdict": seen.verdict.host.value,
+        "host_evidence": _evidence(seen.verdict),
         "host_alive": None if seen.reach.reach is Reach.NOT_ASKED else seen.reach.reach.host_alive,
         "slurmd_state": None if slurmd.state is ServiceState.UNKNOWN else slurmd.state.value,
         "slurmd_since": f"{slurmd.since:%Y-%m-%dT%H:%M:%SZ}" if slurmd.since else "",
@@ -226,6 +234,11 @@ def _host_says(seen: Seen, call: Call) -> dict[str, Json]:
             facts.previous_boot_tail if facts else "", "previous" in unread
         ),
     }
+
+
+def _evidence(verdict: Verdict) -> list[Json]:
+    lines = (*verdict.missing, *verdict.evidence)
+    return [first(line, _LONGEST_SIGN) for line in lines[:_MOST_SIGNS]]
 
 
 def _boot_id(seen: Seen) -> str:

@@ -21,6 +21,7 @@ from actions.contract import (
     Unreadable,
     Wait,
 )
+from actions.host_look import Eyes, look
 from actions.node import readings
 from actions.node.facts import FACTS, Seen, flat
 from actions.node.settings import NODE, Hands
@@ -81,7 +82,8 @@ class Observe:
         node = readings.fresh_node(call, self.hands)
         jobs = readings.fresh_jobs(call, self.hands)
         unit, settings = self.hands.settings.slurmd_unit, self.hands.settings
-        reach = self.hands.nodes.reach(node.name)
+        eyes = Eyes(nodes=self.hands.nodes, vantage=self.hands.vantage)
+        reach, verdict = look(eyes, node, snapshot.nodes)
         alive = reach.reach is Reach.ALIVE
         facts = readings.host_facts(call, self.hands) if alive else None
         slurmd = Service(unit=unit, state=ServiceState.UNKNOWN)
@@ -92,6 +94,7 @@ class Observe:
             node=node,
             jobs=jobs,
             reach=reach,
+            verdict=verdict,
             facts=facts,
             slurmd=slurmd,
             pool=settings.pool(call.cluster, node.name),

@@ -12,6 +12,7 @@ from actions.contract import (
     ReasonHistory,
     ValueType,
 )
+from actions.vantage import Vantage
 from config.ids import ClusterName
 from config.node_names import NodeName
 
@@ -41,6 +42,8 @@ class Hands:
     clusters: Mapping[ClusterName, ClusterHands]
     nodes: NodeHands
     settings: NodeSettings
+    vantage: Vantage | None = None
+    """Other places from which a silent host is asked; without them none counts as dead."""
     histories: Mapping[ClusterName, ReasonHistory] = field(default_factory=dict)
     """Of the clusters whose accounting can be asked."""
     changes: Mapping[ClusterName, NodeChanges] = field(default_factory=dict)

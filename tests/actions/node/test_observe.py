@@ -1,7 +1,7 @@
 """node.observe: the facts of each cause of table A that this version decides."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,6 +15,8 @@ from actions.node.facts import FACTS
 from actions.node.fitting import first, last
 from actions.node.observe import Observe
 from actions.remote_values import HostFacts, Reach, Reachability, ServiceState
+from actions.vantage import Answer as Seen
+from actions.vantage import References, Tried
 from config.json_values import JsonMap
 from config.node_names import NodeName
 from runbooks.facts import NODE_FACTS
@@ -275,3 +277,44 @@ def test_text_is_cut_to_its_room_in_a_record_and_no_further(text: str, room: int
         assert len(json.dumps(cut)) - 2 <= room
     if len(json.dumps(text)) - 2 <= room:
         assert first(text, room) == last(text, room) == text
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """`Vantage`: nobody else gets an answer either."""
+
+    reached: int = 3
+
+    def references(self) -> References:
+        return References(reached=self.reached, named=3)
+
+    def from_bot(self, node: NodeName, address: str) -> Tried:
+        return Tried(place="the bot", answer=Seen.SILENT, evidence="port 22")
+
+    def from_node(self, neighbour: NodeName, node: NodeName, address: str) -> Tried:
+        return Tried(place=neighbour, answer=Seen.SILENT, evidence="port 22")
+
+
+TIME_OUT = Reachability(reach=Reach.TIME_OUT, evidence="Connection timed out")
+GIVEN_UP = make_node(base=NodeBase.DOWN, flags=frozenset({"NOT_RESPONDING"}))
+
+
+@pytest.mark.parametrize(
+    "vantage, verdict", [(Elsewhere(), "dead"), (Elsewhere(reached=0), "cut_off"), (None, "silent")]
+)
+def test_a_host_is_dead_only_as_far_as_other_places_say_so(
+    vantage: Elsewhere | None, verdict: str
+) -> None:
+    other = NodeName("gpu-02")
+    cluster = FakeCluster(nodes={NODE: GIVEN_UP, other: make_node(name=other)})
+    held = replace(hands(cluster, FakeNodes(verdict=TIME_OUT, facts=None)), vantage=vantage)
+    done = Observe(held).do(make_call())
+    assert isinstance(done, Done)
+    assert done.output["host_verdict"] == verdict
+    assert done.output["host_evidence"]
+
+
+def test_a_host_that_answers_is_alive() -> None:
+    done = Observe(hands(FakeCluster())).do(make_call())
+    assert isinstance(done, Done)
+    assert done.output["host_verdict"] == "alive"

@@ -38,6 +38,8 @@ HEALTHY: dict[str, Json] = {
     "reach": "alive",
     "reach_evidence": "a command ran",
     "host_alive": True,
+    "host_verdict": "alive",
+    "host_evidence": ["ssh: alive (a command ran)"],
     "slurmd_state": "active",
     "slurmd_since": "2026-11-29T08:00:00Z",
     "boot_id": "5f1c",
