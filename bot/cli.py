@@ -14,6 +14,7 @@ from bot.commands import VERBS, Verb
 _OF_THIS_MACHINE = {
     "serve": ("bot.cli_serve", "serve", "Run the bot."),
     "config": ("bot.cli_serve", "config", "Check a configuration file."),
+    "helper": ("bot.cli_on_node", "on_node", "Install and check the program on the nodes."),
     "runbook": ("bot.cli_runbook", "runbook", "Lint, compare, release and test runbooks."),
     "sandbox": ("bot.cli_sandbox", "sandbox", "Try the bot without a cluster, in the browser."),
     "completion": (

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.testbed import network
+from bot.testbed import network, root_access
 from bot.testbed.commands import environment
 from bot.testbed.configuration import CONTROLLER
 from bot.testbed.layout import Layout
@@ -128,6 +128,7 @@ def node_spec(layout: Layout, node: str, options: TestbedOptions) -> Json:
             (f"{home}/boot_id", "/proc/sys/kernel/random/boot_id"),
             (f"{home}/gres.conf", str(layout.slurm_conf.with_name("gres.conf"))),
             (f"{layout.folder}/etc/hosts", "/etc/hosts"),
+            *root_access.binds(layout, node),
             *tools,
         ],
         "boot_id": f"{home}/boot_id",

@@ -13,11 +13,11 @@ import uuid
 from functools import partial
 from pathlib import Path
 
-from bot.testbed import configuration, network
+from bot.testbed import configuration, network, root_access
 from bot.testbed.commands import environment, run, wait_for, write
 from bot.testbed.interpreter import impassable
 from bot.testbed.layout import Layout
-from bot.testbed.machines import main_spec, node_spec
+from bot.testbed.machines import NODE_MOUNT, main_spec, node_spec
 from bot.testbed.options import TestbedError, TestbedOptions
 
 _TOOLS = Path(__file__).with_name("tools")
@@ -146,6 +146,7 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     write(home / "gres.conf", configuration.gres_conf(layout, options.gpus))
     write(home / "sshd_config", configuration.sshd_config(layout, node, options))
     keygen(home / "host_key", "root")
+    root_access.prepare(layout, node, options, NODE_MOUNT)
     write(home / "machine.json", json.dumps(node_spec(layout, node, options)), 0o600)
 
 

@@ -20,6 +20,7 @@ _PACKAGE_OF = {
     "nsenter": "util-linux",
     "ip": "iproute2",
     "setpriv": "util-linux",
+    "sudo": "sudo",
     "python3": "python3-minimal",
 }
 _NAMESPACE_FLAGS = ("--mount", "--uts", "--pid", "--net", "--fork", "--mount-proc")

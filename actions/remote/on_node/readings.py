@@ -95,10 +95,11 @@ def _faults(ended: processes.Ended) -> processes.Ended:
 
 def _munge(site: Site) -> processes.Ended:
     """Whether this node makes credentials that it believes itself."""
-    made = processes.run(["munge", "-n"], site.environment(), _PART)
+    at = [f"--socket={site.munge_socket}"] if site.munge_socket else []
+    made = processes.run(["munge", "-n", *at], site.environment(), _PART)
     if not made.ok:
         return made
-    return processes.run(["unmunge", "-n"], site.environment(), _PART, feed=made.out)
+    return processes.run(["unmunge", "-n", *at], site.environment(), _PART, feed=made.out)
 
 
 def _once(site: Site, name: str, argv: list[str]) -> processes.Ended:

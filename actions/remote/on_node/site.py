@@ -39,6 +39,7 @@ class Site:
     """Hosts that may be tried: names, patterns with `*`, or networks as 10.1.0.0/16."""
     path: str = _PATH
     slurm_conf: str = ""
+    munge_socket: str = ""
     lowest_user: int = _LOWEST_USER
     """Files are read as no user below this number."""
     canary_user: str = ""
@@ -128,6 +129,7 @@ _READERS = {
     "hosts": lambda value: tuple(value.split()),
     "path": _path,
     "slurm_conf": words.path,
+    "munge_socket": words.path,
     "lowest_user": _lowest,
     "canary_user": words.user,
     "canary_script": words.path,
