@@ -93,7 +93,7 @@ class NodeReadings(Protocol):
     """
 
     def file_tail(self, node: NodeName, user: str, path: str, most: int) -> FileTail:
-        """The last `most` bytes (up to 256 KiB) of a file, read as this user."""
+        """The last `most` bytes (up to 128 KiB) of a file, read as this user."""
         ...
 
     def file_list(self, node: NodeName, user: str, folder: str, pattern: str) -> Folder:
