@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from actions.cluster import Job, Node, NodeBase, Partition, Reservation, Snapshot
 from actions.job_losses import comes_back, names_node
+from config.durations import format_duration
 from config.ids import ClusterName
 from config.node_names import NodeName
 
@@ -226,17 +227,18 @@ def takers(scene: Scene) -> tuple[str, ...]:
         if parts & set(job.partition.split(",")) and job.node_count <= room
     ]
     fits.sort(key=lambda job: (-job.priority, job.slurm_id))
-    lines = [
-        f"job {job.id} ({job.user}, {job.node_count} nodes{_for(job)})"
-        for job in fits[:_MOST_NAMED]
-    ]
+    lines = [f"job {job.id} ({job.user}, {_nodes(job)}{_for(job)})" for job in fits[:_MOST_NAMED]]
     if len(fits) > _MOST_NAMED:
         lines.append(f"and {len(fits) - _MOST_NAMED} more")
     return tuple(lines)
 
 
+def _nodes(job: Job) -> str:
+    return "1 node" if job.node_count == 1 else f"{job.node_count} nodes"
+
+
 def _for(job: Job) -> str:
-    return f", for up to {job.time_limit}" if job.time_limit else ""
+    return f", for up to {format_duration(job.time_limit)}" if job.time_limit else ""
 
 
 def starts_at(scene: Scene) -> datetime | None:
