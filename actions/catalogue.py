@@ -4,8 +4,9 @@ Called by `bot.wiring`. What it hands out is the contract's Protocols and one `A
 each verb finds the hands of the cluster that its call names.
 """
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from actions.contract import (
@@ -22,6 +23,7 @@ from actions.contract import (
     PageReceipt,
     ReasonHistory,
 )
+from actions.host_look import Eyes
 from actions.node.settings import Hands as NodeVerbs
 from actions.node.settings import NodeSettings
 from actions.node.verbs import actions as node_actions
@@ -32,19 +34,28 @@ from actions.page.post import Endpoint
 from actions.page.send import actions as page_actions
 from actions.page.slack_mention import Post, SlackMention
 from actions.page.webhook import WebhookPager
+from actions.power.doors import open_power
+from actions.power.hands import Hands as PowerVerbs
+from actions.power.hands import PowerSettings
+from actions.power.unpowered import NoPower
+from actions.power.verbs import actions as power_actions
+from actions.power_hands import PowerHands
 from actions.remote.nodes import RemoteNodes
 from actions.remote.reference import reaches_any
 from actions.remote.settings import RemoteSettings
 from actions.remote.unreached import UnreachedNodes
+from actions.remote.vantage import RemoteVantage
 from actions.service.settings import Hands as ServiceVerbs
 from actions.service.settings import ServiceSettings
 from actions.service.verbs import actions as service_actions
 from actions.shell import Runner
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
+from actions.simulated.power import SimulatedPower, SimulatedVantage
 from actions.slurm.cli import SlurmCli
 from actions.slurm.history import AccountingHistory
 from actions.slurm.rights import missing_rights
 from actions.slurm.tools import SlurmSettings
+from actions.vantage import Vantage
 from config.clock import Clock
 from config.ids import ClusterName
 from config.node_names import NodeName
@@ -66,12 +77,21 @@ __all__ = [
 ]
 
 
+def _wait(span: timedelta) -> None:
+    time.sleep(span.total_seconds())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSite:
     """The hands of one cluster."""
 
     cluster: ClusterHands
     nodes: NodeHands
+    vantage: Vantage | None = None
+    """Other places from which a silent host is asked."""
+    power: PowerHands = field(default_factory=NoPower)
+    pause: Callable[[timedelta], None] = _wait
+    """Waits in the calling worker thread."""
     history: ReasonHistory | None = None
     """Who wrote which Reason, where accounting can be asked."""
     changes: NodeChanges | None = None
@@ -124,6 +144,9 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
             changes=simulated,
             jobs=simulated,
             nodes=SimulatedNodes(line=line),
+            vantage=SimulatedVantage(line=line),
+            power=SimulatedPower(line=line) if settings.power else NoPower(),
+            pause=ground.pause,
             units=frozenset(settings.units),
             close=_nothing,
         )
@@ -135,13 +158,16 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         backend=settings.backend.value,
     )
     cluster = SlurmCli(slurm, ground.runner, ground.clock, ground.pause)
-    nodes, close = _remote(settings, ground)
+    nodes, vantage, close = _remote(settings, ground)
     return ClusterSite(
         cluster=cluster,
         history=AccountingHistory(slurm, ground.runner, ground.clock, ground.pause),
         changes=cluster,
         jobs=cluster,
         nodes=nodes,
+        vantage=vantage,
+        power=open_power(settings.power, ground.runner, ground.secrets),
+        pause=ground.pause,
         units=frozenset(settings.units),
         close=close,
         faults=cluster.faults,
@@ -149,10 +175,12 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
     )
 
 
-def _remote(settings: Cluster, ground: Ground) -> tuple[NodeHands, Callable[[], None]]:
+def _remote(
+    settings: Cluster, ground: Ground
+) -> tuple[NodeHands, Vantage | None, Callable[[], None]]:
     """Hands on the nodes of a real cluster; none where the site configured no way to them."""
     if settings.ssh_config is None:
-        return UnreachedNodes(), _nothing
+        return UnreachedNodes(), None, _nothing
     hosts = settings.reference_hosts
     nodes = RemoteNodes(
         RemoteSettings(ssh_config=settings.ssh_config, units=frozenset(settings.units)),
@@ -161,7 +189,10 @@ def _remote(settings: Cluster, ground: Ground) -> tuple[NodeHands, Callable[[], 
         redact=ground.redactor.text,
         connected=lambda: reaches_any(hosts),
     )
-    return nodes, nodes.close
+    vantage = RemoteVantage(
+        known_ports=settings.known_ports, reference_hosts=hosts, tried_by=nodes.ports_tried
+    )
+    return nodes, vantage, nodes.close
 
 
 def _nothing() -> None:
@@ -210,6 +241,7 @@ def registry(
         for action in (
             *node_actions(_node_hands(clusters, site, rules)),
             *service_actions(_service_hands(clusters, site, rules)),
+            *power_actions(_power_hands(clusters, site, rules)),
         ):
             found.setdefault(action.spec.name, {})[name] = action
     verbs: dict[str, Action] = {name: _ByCluster(actions) for name, actions in found.items()}
@@ -229,7 +261,19 @@ def contracts() -> dict[str, ActionSpec]:
         nodes=unreached,
         settings=ServiceSettings(units=frozenset(), hands_off=lambda *_: ""),
     )
-    verbs = (*node_actions(of_nodes), *service_actions(of_services), *page_actions(_NoPager()))
+    of_power = PowerVerbs(
+        clusters={},
+        eyes=Eyes(nodes=unreached),
+        power=NoPower(),
+        settings=PowerSettings(hands_off=lambda *_: ""),
+        pause=lambda _: None,
+    )
+    verbs = (
+        *node_actions(of_nodes),
+        *service_actions(of_services),
+        *power_actions(of_power),
+        *page_actions(_NoPager()),
+    )
     return {verb.spec.name: verb.spec for verb in verbs}
 
 
@@ -249,6 +293,7 @@ def _node_hands(
     return NodeVerbs(
         clusters=clusters,
         nodes=site.nodes,
+        vantage=site.vantage,
         settings=settings,
         histories={} if history is None else {site.cluster.name: history},
         changes={} if site.changes is None else {site.cluster.name: site.changes},
@@ -260,6 +305,18 @@ def _service_hands(
 ) -> ServiceVerbs:
     settings = ServiceSettings(units=site.units, hands_off=rules.hands_off)
     return ServiceVerbs(clusters=clusters, nodes=site.nodes, settings=settings)
+
+
+def _power_hands(
+    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
+) -> PowerVerbs:
+    return PowerVerbs(
+        clusters=clusters,
+        eyes=Eyes(nodes=site.nodes, vantage=site.vantage),
+        power=site.power,
+        settings=PowerSettings(hands_off=rules.hands_off),
+        pause=site.pause,
+    )
 
 
 class _ByCluster:
