@@ -8,7 +8,8 @@ from datetime import datetime
 
 from actions.contract import Rejected, WrittenReason
 from actions.simulated import queue_rules, saving
-from actions.simulated.state import ISSUED, REQUESTED, Due, DueKind, Host, NodeRecord, State
+from actions.simulated.machines import Host
+from actions.simulated.state import ISSUED, REQUESTED, Due, DueKind, NodeRecord, State
 
 NOT_RESPONDING = "Not responding"
 REBOOTED = "Node unexpectedly rebooted"

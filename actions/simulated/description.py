@@ -13,18 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from actions.simulated import controller_rules, queue_rules
 from actions.simulated.lookups import nodes_named
+from actions.simulated.machines import Host, Unit
 from actions.simulated.state import (
     DAWN,
     ControllerRecord,
     Due,
     DueKind,
-    Host,
     JobRecord,
     NodeRecord,
     PartitionRecord,
     Settings,
     State,
-    Unit,
 )
 from actions.simulated.world import World
 from config.ids import ClusterName, JobId
@@ -196,6 +195,7 @@ def _add_partition(state: State, part: PartitionPart) -> None:
     state.partitions[part.name] = PartitionRecord(
         name=part.name,
         nodes=names,
+        listed=names,
         configured=names,
         state=part.state,
         priority_tier=part.priority_tier,
@@ -237,6 +237,7 @@ def _add_job(state: State, part: JobPart) -> None:
         batch=part.batch,
         requeue=part.requeue,
         priority=part.priority,
+        own_priority=part.priority,
         held=part.held,
         after_ok=part.after_ok,
         comment=part.comment,

@@ -27,7 +27,7 @@ def _job_end(state: State, due: Due) -> None:
     """A job has run its time, if it is still the same start of it."""
     job = state.jobs.get(int(due.subject))
     if job is not None and job.state in {"RUNNING", "SUSPENDED"} and str(job.restarts) == due.stamp:
-        queue_rules.leave(state, job, "COMPLETED", "ended by itself")
+        queue_rules.leave(state, job, job.ends_as, "ended by itself")
 
 
 def _job_forgotten(state: State, due: Due) -> None:

@@ -11,7 +11,8 @@ from pydantic import SkipValidation
 from actions.remote_values import Reach, ServiceState
 from actions.simulated import host_rules
 from actions.simulated.lookups import host_named, unit_of
-from actions.simulated.state import BmcMood, State
+from actions.simulated.machines import BmcMood
+from actions.simulated.state import State
 from config.node_names import NodeName
 
 Here = Annotated[State, SkipValidation]
@@ -117,6 +118,11 @@ def shrink_memory(state: Here, *, node: NodeName, present_mib: int) -> None:
     host_rules.start_unit(state, host, "slurmd", restart=True)
 
 
+def fail_canary(state: Here, *, node: NodeName, says: str = "canary: no NVLink") -> None:
+    """What the site's canary finds on this node from now on; the empty text: nothing."""
+    host_named(state, node).fails_canary = says
+
+
 def log_kernel(state: Here, *, node: NodeName, line: str) -> None:
     """The kernel logs a line."""
     host_named(state, node).kernel_log.append(line)
@@ -125,6 +131,21 @@ def log_kernel(state: Here, *, node: NodeName, line: str) -> None:
 def stick_steps(state: Here, *, node: NodeName, stuck: bool = True) -> None:
     """Processes of jobs ignore SIGKILL: the node stays COMPLETING, then Slurm drains it."""
     host_named(state, node).steps_stuck = stuck
+
+
+def freeze_node(state: Here, *, node: NodeName, frozen: bool = True) -> None:
+    """Its file system hangs (or not any more): ranks on it are in D state and outlive SIGKILL."""
+    stick_steps(state, node=node, stuck=frozen)
+
+
+def cut_link(state: Here, *, node: NodeName) -> None:
+    """Its network is gone, while its processes and its way to the shared storage live on."""
+    cut_off(state, node=node)
+
+
+def restore_link(state: Here, *, node: NodeName) -> None:
+    """Its network is back."""
+    cut_off(state, node=node, cut=False)
 
 
 def set_clock_offset(state: Here, *, node: NodeName, milliseconds: int) -> None:

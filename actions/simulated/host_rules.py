@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from actions.remote_values import CommandResult, Reach, ServiceState
 from actions.simulated import controller_rules, queue_rules
-from actions.simulated.state import Due, DueKind, Host, State, Unit
+from actions.simulated.machines import Host, Unit
+from actions.simulated.state import Due, DueKind, State
 from actions.vantage import Answer, Tried
 from config.node_names import NodeName
 

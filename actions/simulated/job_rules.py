@@ -66,7 +66,7 @@ def _with_its_parts(state: State, jobs: Sequence[JobRecord]) -> tuple[JobRecord,
 def _may_change(state: State, job: JobRecord, wanted: Mapping[str, str]) -> None:
     """Whether Slurm takes this update. Raises Rejected."""
     if job.ended_at is not None or (job.state == "COMPLETING" and not waits(job)):
-        raise Rejected(f"Job/step already completing or completed for job {job.id}")
+        raise Rejected(f"Job has already finished for job {job.id}")
     if "excluded_nodes" in wanted and not waits(job):
         raise Rejected(f"Job is no longer pending execution for job {job.id}")
     if wanted.get("reservation"):

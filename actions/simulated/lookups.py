@@ -1,7 +1,8 @@
 """Things of the simulated cluster by name, with the errors that Slurm and systemd would give."""
 
 from actions.contract import Rejected, UnknownJob, UnknownNode
-from actions.simulated.state import Host, JobRecord, NodeRecord, State, Unit
+from actions.simulated.machines import Host, Unit
+from actions.simulated.state import JobRecord, NodeRecord, State
 from config.ids import JobId
 from config.node_names import NodeName, NodeNameError, expand
 

@@ -2,7 +2,8 @@
 
 from actions.remote_values import CommandResult
 from actions.simulated import host_rules
-from actions.simulated.state import Host, State
+from actions.simulated.machines import Host
+from actions.simulated.state import State
 
 NOT_FOUND = 127
 

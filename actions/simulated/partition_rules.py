@@ -11,34 +11,28 @@ from config.node_names import NodeName
 
 
 def set_nodes(state: State, name: str, nodes: Sequence[NodeName]) -> None:
-    """`scontrol update PartitionName=… Nodes=…`: one unknown name half applies the list (measured).
+    """`scontrol update PartitionName=… Nodes=…`. Raises Rejected.
 
-    Raises Rejected.
+    Measured with an unknown name among them: an error, the list is shown as before, and the known
+    ones are applied all the same.
     """
     group = state.partitions.get(name)
     if group is None:
         raise Rejected("slurm_update error: Invalid partition name specified")
-    known = _until_unknown(state, nodes)
+    known = tuple(node for node in nodes if node in state.nodes)
     _give(state, group, known)
     if len(known) < len(nodes):
         raise Rejected("slurm_update error: Invalid node name specified")
+    group.listed = known
 
 
 def read_configuration(state: State) -> None:
     """slurm.conf is read again: every edit of a node list is gone, without a word."""
     for group in state.partitions.values():
-        if group.nodes != group.configured:
+        if (group.nodes, group.listed) != (group.configured, group.configured):
             _give(state, group, group.configured)
+            group.listed = group.configured
             state.happened("partition edit gone", group.name, "slurm.conf was read again")
-
-
-def _until_unknown(state: State, nodes: Sequence[NodeName]) -> tuple[NodeName, ...]:
-    known: list[NodeName] = []
-    for name in nodes:
-        if name not in state.nodes:
-            break
-        known.append(name)
-    return tuple(known)
 
 
 def _give(state: State, group: PartitionRecord, nodes: tuple[NodeName, ...]) -> None:

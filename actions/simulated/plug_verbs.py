@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pydantic import validate_call
 
-from actions.simulated import host_plugs, slurm_plugs
+from actions.simulated import host_plugs, queue_plugs, slurm_plugs
 
 _ALL: tuple[Callable[..., object], ...] = (
     host_plugs.kill_slurmd,
@@ -26,8 +26,12 @@ _ALL: tuple[Callable[..., object], ...] = (
     host_plugs.lose_gpus,
     host_plugs.late_driver,
     host_plugs.shrink_memory,
+    host_plugs.fail_canary,
     host_plugs.log_kernel,
     host_plugs.stick_steps,
+    host_plugs.freeze_node,
+    host_plugs.cut_link,
+    host_plugs.restore_link,
     host_plugs.set_clock_offset,
     host_plugs.set_shell,
     host_plugs.refuse_ssh,
@@ -40,11 +44,16 @@ _ALL: tuple[Callable[..., object], ...] = (
     slurm_plugs.admin_fail,
     slurm_plugs.edit_reason,
     slurm_plugs.internal_drain,
-    slurm_plugs.start_job,
-    slurm_plugs.end_job,
-    slurm_plugs.requeue_job,
-    slurm_plugs.suspend_job,
-    slurm_plugs.submit_job,
+    queue_plugs.start_job,
+    queue_plugs.end_job,
+    queue_plugs.requeue_job,
+    queue_plugs.suspend_job,
+    queue_plugs.submit_job,
+    queue_plugs.fill_queue,
+    queue_plugs.require_nodes,
+    queue_plugs.set_priority,
+    queue_plugs.hold_job,
+    queue_plugs.release_job,
     slurm_plugs.remove_from_partition,
     slurm_plugs.partition_state,
     slurm_plugs.reserve,
@@ -52,6 +61,8 @@ _ALL: tuple[Callable[..., object], ...] = (
     slurm_plugs.controller_down,
     slurm_plugs.controller_up,
     slurm_plugs.controller_restart,
+    slurm_plugs.controller_failover,
+    slurm_plugs.reconfigure,
     slurm_plugs.slow_controller,
     slurm_plugs.hide_jobs,
 )

@@ -8,7 +8,8 @@ from enum import StrEnum
 from actions.contract import Rejected, Unreadable
 from actions.power_hands import PowerReading, PowerState
 from actions.simulated import host_rules
-from actions.simulated.state import BmcMood, Host, State
+from actions.simulated.machines import BmcMood, Host
+from actions.simulated.state import State
 
 
 class PowerVerb(StrEnum):

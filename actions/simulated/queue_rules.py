@@ -5,14 +5,13 @@ Called by `controller_rules` and `world`. A job ends only through `leave`, so th
 
 from heapq import nsmallest
 
+from actions.simulated import placing, preemption
 from actions.simulated.state import Due, DueKind, JobRecord, NodeRecord, State
 from config.node_names import NodeName
 
+MOST_PASSES = 10
 QUEUE_DEPTH = 100
 """Pending jobs looked at in one pass, as a scheduler's own limit (bf_max_job_test)."""
-
-SHUT = frozenset({"DRAIN", "FAIL", "INVALID_REG", "NOT_RESPONDING", "REBOOT_ISSUED"})
-"""Flags that keep new work away."""
 
 
 def start(state: State, job: JobRecord, nodes: tuple[NodeName, ...]) -> None:
@@ -20,7 +19,7 @@ def start(state: State, job: JobRecord, nodes: tuple[NodeName, ...]) -> None:
     job.state, job.state_reason, job.nodes = "RUNNING", "", nodes
     job.started_at, job.begin_at = state.now, None
     for name in nodes:
-        state.nodes[name].jobs[job.slurm_id] = job.gpus_per_node
+        state.nodes[name].jobs[job.slurm_id] = job.gpus_per_node if job.shared else 0
     if job.runs_for is not None:
         state.later(
             state.now + job.runs_for,
@@ -36,7 +35,7 @@ def leave(state: State, job: JobRecord, outcome: str, why: str) -> None:
     """
     if outcome == "PENDING":
         job.restarts += 1
-        job.begin_at = state.now + state.settings.requeue_delay
+        job.requeued_at, job.begin_at = state.now, state.now + state.settings.requeue_delay
         state.later(job.begin_at, Due(kind=DueKind.JOB_BEGIN, subject=str(job.slurm_id)))
     state.happened("job requeued" if outcome == "PENDING" else f"job {outcome}", job.id, why)
     if not job.on_nodes:
@@ -88,24 +87,52 @@ def hold_for_array(job: JobRecord) -> bool:
 
 def schedule(state: State) -> None:
     """Start what may start, by priority; a job that must wait for room holds back its partition."""
-    if not (state.unsettled and state.controller.up and state.controller.settled):
-        return
+    for _ in range(MOST_PASSES):
+        if not (state.unsettled and state.controller.up and state.controller.settled):
+            return
+        _one_pass(state)
+
+
+def _one_pass(state: State) -> None:
+    """Look at the head of the queue once; what leaves meanwhile makes room for the next pass."""
     state.unsettled = False
     pending = [job for job in state.jobs.values() if job.state == "PENDING"]
     blocked: set[str] = set()
-    for job in nsmallest(QUEUE_DEPTH, pending, key=lambda job: (-job.priority, job.slurm_id)):
+    for job in nsmallest(QUEUE_DEPTH, pending, key=lambda job: _place_in_line(state, job)):
         wait = _not_yet(state, job)
         if wait:
             job.state_reason = wait
         elif job.partition in blocked:
             job.state_reason = "Priority"
         else:
-            nodes = _place(state, job)
-            if nodes:
-                start(state, job, nodes)
-            else:
-                job.state_reason = "Resources"
-                blocked.add(job.partition)
+            _start_or_wait(state, job, blocked)
+
+
+def _place_in_line(state: State, job: JobRecord) -> tuple[int, int, int]:
+    """The partition's tier comes first, then the priority, then the older one."""
+    return -state.partitions[job.partition].priority_tier, -job.priority, job.slurm_id
+
+
+def _start_or_wait(state: State, job: JobRecord, blocked: set[str]) -> None:
+    """Start it where there is room, make room where it may, else say why it waits."""
+    wait = placing.barred(state, job)
+    nodes = () if wait else placing.place(state, job)
+    if nodes:
+        start(state, job, nodes)
+        return
+    job.state_reason = wait or "Resources"
+    if wait:
+        return  # no time and no other job's end lets it start, so nobody waits behind it
+    for victim in preemption.victims(state, job):
+        preempt(state, victim, job)
+    if not job.reservation:
+        blocked.add(job.partition)
+
+
+def preempt(state: State, victim: JobRecord, job: JobRecord) -> None:
+    """The victim leaves for a job that may push it away; it starts when the nodes are free."""
+    goes_back = preemption.mode(state, victim) == "REQUEUE" and victim.batch and victim.requeue
+    leave(state, victim, "PENDING" if goes_back else "PREEMPTED", f"preempted by job {job.id}")
 
 
 def _settle(state: State, job: JobRecord, outcome: str) -> None:
@@ -113,6 +140,7 @@ def _settle(state: State, job: JobRecord, outcome: str) -> None:
     job.state, job.next_state, job.completing = outcome, "", frozenset()
     if outcome == "PENDING":
         job.nodes, job.started_at, job.state_reason = (), None, "BeginTime"
+        job.submitted_at = job.requeued_at or job.submitted_at
     else:
         job.ended_at = state.now
         state.later(
@@ -137,37 +165,4 @@ def _not_yet(state: State, job: JobRecord) -> str:
             return "DependencyNeverSatisfied" if over else "Dependency"
     if state.partitions[job.partition].state != "UP":
         return "PartitionDown"
-    if job.reservation and job.reservation not in state.reservations:
-        return "ReservationDeleted"
     return ""
-
-
-def _place(state: State, job: JobRecord) -> tuple[NodeName, ...]:
-    """Nodes for the job in the partition's order; empty when there are too few."""
-    reserved = {
-        name: reservation
-        for reservation in state.reservations.values()
-        if reservation.active(state.now)
-        for name in reservation.nodes
-    }
-    found = list(job.required_nodes)
-    if not all(_fits(state.nodes[name], job) for name in found):
-        return ()
-    for name in state.partitions[job.partition].nodes:
-        if len(found) >= job.node_count:
-            break
-        holder = reserved[name].name if name in reserved else ""
-        if name in found or name in job.excluded_nodes or holder != job.reservation:
-            continue
-        if _fits(state.nodes[name], job):
-            found.append(name)
-    return tuple(found) if len(found) >= job.node_count else ()
-
-
-def _fits(node: NodeRecord, job: JobRecord) -> bool:
-    """Whether the node takes new work and has the GPUs; a job without GPUs has a node to itself."""
-    if node.down or node.flags & SHUT or 0 in node.jobs.values():
-        return False
-    if not job.gpus_per_node:
-        return not node.jobs
-    return node.gpus - sum(node.jobs.values()) >= job.gpus_per_node

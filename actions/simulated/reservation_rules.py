@@ -18,6 +18,7 @@ from actions.simulated.state import (
 )
 from config.node_names import NodeName
 
+_INVALID = "Requested reservation is invalid"
 DELETED = "ReservationDeleted"
 _BESIDE_OTHERS = frozenset({"MAINT", "OVERLAP"})
 """Flags of a reservation that may lie over another one, and another over it."""
@@ -37,7 +38,10 @@ def create(state: State, wanted: ReservationRecord) -> None:
 
 def set_nodes(state: State, name: str, nodes: tuple[NodeName, ...]) -> None:
     """`scontrol update ReservationName=… Nodes=…`: exactly these."""
-    wanted = replace(_named(state, name), nodes=nodes)
+    found = state.reservations.get(name)
+    if found is None:
+        raise Rejected(f"Error updating the reservation: {_INVALID}")
+    wanted = replace(found, nodes=nodes)
     _may_hold(state, wanted, "Error updating the reservation")
     saving.remember_reservation(state, name)
     _put(state, wanted)
@@ -45,9 +49,12 @@ def set_nodes(state: State, name: str, nodes: tuple[NodeName, ...]) -> None:
 
 def delete(state: State, name: str) -> None:
     """`scontrol delete`: refused while a job points to it, whatever the job waits for (hands 3)."""
-    _named(state, name)
+    if name not in state.reservations:
+        raise Rejected(f"delete_reservation ReservationName={name}: {_INVALID}")
     if any(job.ended_at is None and job.reservation == name for job in state.jobs.values()):
-        raise Rejected("slurm_delete_reservation: Requested reservation is in use")
+        raise Rejected(
+            f"delete_reservation ReservationName={name}: Requested reservation is in use"
+        )
     saving.remember_reservation(state, name)
     remove(state, name)
 
@@ -64,12 +71,13 @@ def remove(state: State, name: str) -> None:
 
 
 def edge(state: State) -> None:
-    """One may have ended: jobs that still run in it are ended with it, without a question."""
+    """One may have ended: jobs that still point to it are ended with it, by TIMEOUT (measured)."""
     for reservation in tuple(state.reservations.values()):
         if reservation.ends_at > state.now:
             continue
         for job in tuple(state.jobs.values()):
             if job.reservation == reservation.name and job.state in {"RUNNING", "SUSPENDED"}:
+                job.reservation, job.state_reason = "", "TimeLimit"
                 queue_rules.leave(
                     state, job, "TIMEOUT", f"reservation {reservation.name} has ended"
                 )
@@ -89,21 +97,14 @@ def may_use(state: State, job: JobRecord, name: str) -> None:
     """Whether the job may be put into that reservation. Raises Rejected."""
     found = state.reservations.get(name)
     if found is None:
-        raise Rejected("Requested reservation is invalid")
+        raise Rejected(f"{_INVALID} for job {job.id}")
     if job.user not in found.users:
-        raise Rejected("Access denied to requested reservation")
+        raise Rejected(f"Access denied to requested reservation for job {job.id}")
 
 
 def length(minutes: str) -> timedelta:
     """A duration as a write carries it. Raises ValueError."""
     return timedelta(minutes=int(minutes))
-
-
-def _named(state: State, name: str) -> ReservationRecord:
-    found = state.reservations.get(name)
-    if found is None:
-        raise Rejected("Requested reservation is invalid")
-    return found
 
 
 def _put(state: State, wanted: ReservationRecord) -> None:

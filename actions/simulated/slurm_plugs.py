@@ -8,19 +8,15 @@ from typing import Annotated
 
 from pydantic import SkipValidation
 
-from actions.contract import Rejected
 from actions.simulated import (
     controller_rules,
-    job_rules,
     partition_rules,
-    queue_rules,
     reservation_rules,
     saving,
 )
 from actions.simulated.controller_rules import NO_ADDRESS
-from actions.simulated.lookups import job_numbered, node_named
-from actions.simulated.state import Due, DueKind, JobRecord, ReservationRecord, State
-from config.ids import JobId
+from actions.simulated.lookups import node_named
+from actions.simulated.state import Due, DueKind, ReservationRecord, State
 from config.node_names import NodeName, expand
 
 Here = Annotated[State, SkipValidation]
@@ -77,67 +73,6 @@ def internal_drain(state: Here, *, node: NodeName, reason: str) -> None:
     controller_rules.internal_drain(state, node_named(state, node), reason)
 
 
-def start_job(state: Here, *, job: int, nodes: str) -> None:
-    """A pending job starts on exactly these nodes."""
-    record = job_numbered(state, job)
-    if record.state != "PENDING":
-        raise Rejected(f"job {record.id} is {record.state}, not PENDING")
-    names = expand(nodes, state.nodes).names
-    record.node_count = len(names)
-    queue_rules.start(state, record, names)
-
-
-def end_job(state: Here, *, job: int, outcome: str = "COMPLETED") -> None:
-    """The job ends by itself, or its owner cancels it."""
-    record = job_numbered(state, job)
-    if not state.controller.up:
-        state.controller.missed.append(
-            Due(kind=DueKind.JOB_END, subject=str(job), stamp=str(record.restarts))
-        )
-        return
-    if record.ended_at is None and record.state != "COMPLETING":
-        queue_rules.leave(state, record, outcome, "ended by itself or by its owner")
-
-
-def requeue_job(state: Here, *, job: int) -> None:
-    """`scontrol requeue`."""
-    record = job_numbered(state, job)
-    if record.batch and record.requeue and record.state == "PENDING":
-        raise Rejected("Job is pending execution")
-    if record.state in {"PENDING", "RUNNING", "SUSPENDED"}:
-        job_rules.requeue_one(state, record)
-
-
-def suspend_job(state: Here, *, job: int) -> None:
-    """`scontrol suspend`."""
-    record = job_numbered(state, job)
-    if record.state == "RUNNING":
-        record.state = "SUSPENDED"
-
-
-def submit_job(  # noqa: PLR0913  what sbatch is told
-    state: Here, *, name: str, user: str, partition: str, shape: str = "1x8", held: str = ""
-) -> int:
-    """Somebody submits a batch job of `nodes x GPUs per node`; answers its number."""
-    if partition not in state.partitions:
-        raise Rejected("Invalid partition name specified")
-    nodes, _, gpus = shape.partition("x")
-    number = max(state.jobs, default=0) + 1
-    state.jobs[number] = JobRecord(
-        id=JobId(str(number)),
-        slurm_id=number,
-        name=name,
-        user=user,
-        partition=partition,
-        node_count=int(nodes),
-        gpus_per_node=int(gpus or 0),
-        held=held,
-        submitted_at=state.now,
-    )
-    state.unsettled = True
-    return number
-
-
 def remove_from_partition(state: Here, *, node: NodeName, partition: str) -> None:
     """Somebody takes the node out of the partition; its jobs go on."""
     node_named(state, node)
@@ -151,8 +86,14 @@ def partition_state(state: Here, *, partition: str, to: str) -> None:
     state.unsettled = True
 
 
-def reserve(
-    state: Here, *, name: str, nodes: str, flags: tuple[str, ...] = ("MAINT",), lasts: timedelta
+def reserve(  # noqa: PLR0913  what scontrol is told
+    state: Here,
+    *,
+    name: str,
+    nodes: str,
+    flags: tuple[str, ...] = ("MAINT",),
+    lasts: timedelta,
+    user: str = "root",
 ) -> None:
     """Somebody reserves nodes from now on."""
     state.reservations[name] = ReservationRecord(
@@ -161,7 +102,7 @@ def reserve(
         starts_at=state.now,
         ends_at=state.now + lasts,
         flags=frozenset(flags),
-        users=("root",),
+        users=(user,),
     )
     state.later(state.now + lasts, Due(kind=DueKind.RESERVATION_EDGE))
 
@@ -203,6 +144,16 @@ def controller_up(state: Here, *, ago: timedelta = timedelta()) -> None:
         state.now + state.settings.settle,
         Due(kind=DueKind.SETTLED, stamp=state.now.isoformat()),
     )
+
+
+def controller_failover(state: Here, *, takes: timedelta = timedelta(seconds=120)) -> None:
+    """The primary dies; after SlurmctldTimeout the backup takes over what was saved."""
+    controller_restart(state, killed=True, away=takes)
+
+
+def reconfigure(state: Here) -> None:
+    """`scontrol reconfigure` by somebody: edits of partitions are gone."""
+    partition_rules.read_configuration(state)
 
 
 def controller_restart(

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from actions.cluster import Job, Node, Reservation, Snapshot
-from actions.contract import WrittenReason
+from actions.contract import Canary, WrittenReason
 from actions.power_hands import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from actions.simulated.state import Effect, Happening
@@ -38,6 +38,7 @@ EFFECTS: TypeAdapter[tuple[Effect, ...]] = TypeAdapter(tuple[Effect, ...])
 HISTORY: TypeAdapter[tuple[Happening, ...]] = TypeAdapter(tuple[Happening, ...])
 REASONS: TypeAdapter[tuple[WrittenReason, ...]] = TypeAdapter(tuple[WrittenReason, ...])
 MOMENT: TypeAdapter[datetime] = TypeAdapter(datetime)
+CANARY: TypeAdapter[Canary] = TypeAdapter(Canary)
 POWER: TypeAdapter[PowerReading] = TypeAdapter(PowerReading)
 TRIED: TypeAdapter[Tried] = TypeAdapter(Tried)
 TEXT: TypeAdapter[str] = TypeAdapter(str)
@@ -154,6 +155,9 @@ _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     ),
     "written_since": lambda world, given, limit: REASONS.dump_json(
         world.written_since(_node(given), MOMENT.validate_python(given["moment"]), limit)
+    ),
+    "canary": lambda world, given, limit: CANARY.dump_json(
+        world.canary(str(given["effect_id"]), limit)
     ),
     "reach": lambda world, given, _: REACHABILITY.dump_json(world.reach(_node(given))),
     "host_facts": lambda world, given, _: HOST_FACTS.dump_json(world.host_facts(_node(given))),

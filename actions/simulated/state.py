@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from actions.contract import WrittenReason
-from actions.remote_values import Reach, ServiceState
+from actions.simulated.machines import Host
 from config.ids import ClusterName, JobId
 from config.node_names import NodeName
 
@@ -47,6 +47,7 @@ class Settings:
     preempt_type: str = "preempt/none"
     qos_preempts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """With preempt/qos: jobs of which QOS a job of this one may push away."""
+    canary_takes: timedelta = timedelta(seconds=30)
     settle: timedelta = timedelta(seconds=2)
     """For so long after a start of slurmctld the nodes are UNKNOWN."""
     contact: timedelta = timedelta(seconds=1)
@@ -58,81 +59,6 @@ class Settings:
     def ping_every(self) -> timedelta:
         """Time between two pings of a node."""
         return self.ping_interval or self.slurmd_timeout / 3
-
-
-@dataclass(slots=True, kw_only=True)
-class Unit:
-    """One systemd unit on one host."""
-
-    name: str
-    state: ServiceState = ServiceState.ACTIVE
-    since: datetime
-    main_pid: int = 0
-    kill_mode: str = "process"
-    delegate: str = "yes"
-    detail: str = ""
-    hangs: bool = False
-    """A start never ends: the plug `hang_service_start`."""
-    fails: str = ""
-    """Why a start fails; empty when it succeeds."""
-
-
-class BmcMood(StrEnum):
-    """How the BMC of a host behaves."""
-
-    HONEST = "honest"
-    SAYS_OFF = "says_off"
-    """Says off, whatever is so."""
-    FLICKERS = "flickers"
-    """Every other answer is off, whatever is so."""
-    DEAF = "deaf"
-    """Accepts every request and does nothing."""
-    REFUSES = "refuses"
-    SILENT = "silent"
-
-
-@dataclass(slots=True, kw_only=True)
-class Host:
-    """The machine behind a node: power, network, shell, services, hardware."""
-
-    name: NodeName
-    fed: bool = True
-    """Whether its power supply gives power, which is what the BMC says; booting takes time."""
-    bmc: BmcMood = BmcMood.HONEST
-    bmc_asked: int = 0
-    event_log: list[str] = field(default_factory=list)
-    """The hardware's own log."""
-    powered: bool = True
-    connected: bool = True
-    """Whether its network reaches the controller and the bot; a cut-off host goes on computing."""
-    shell: Reach = Reach.ALIVE
-    """What ssh finds while the host is powered and connected."""
-    boots: int = 1
-    boot_takes: timedelta = timedelta(seconds=90)
-    """From the order to reboot until its slurmd runs again."""
-    boot_time: datetime
-    gpus_present: int
-    memory_present: int
-    cpus: int
-    clock_offset_ms: int = 0
-    units: dict[str, Unit]
-    kernel_log: list[str] = field(default_factory=list)
-    previous_log: list[str] = field(default_factory=list)
-    gpus_reported: int
-    """What the running slurmd found when it started."""
-    memory_reported: int
-    slurmd_started_at: datetime
-    steps_stuck: bool = False
-    """A process of a job ignores SIGKILL: the node stays COMPLETING."""
-
-    def runs(self, unit: str) -> bool:
-        """Whether that unit is active on a powered host."""
-        return self.powered and unit in self.units and self.units[unit].state is ServiceState.ACTIVE
-
-    @property
-    def slurmd_answers(self) -> bool:
-        """Whether slurmctld gets an answer: slurmd alone is not enough without munge."""
-        return self.connected and self.runs("slurmd") and self.runs("munge")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -217,6 +143,8 @@ class JobRecord:
     requeue: bool = True
     restarts: int = 0
     priority: int = 1_000
+    own_priority: int = 1_000
+    """As computed for it: a release of a held job goes back to this one (measured)."""
     qos: str = ""
     reservation: str = ""
     after_ok: int | None = None
@@ -229,10 +157,14 @@ class JobRecord:
     shared: bool = True
     submitted_at: datetime
     begin_at: datetime | None = None
+    requeued_at: datetime | None = None
+    """Becomes its time of submission (measured)."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     time_limit: timedelta = timedelta(days=7)
     runs_for: timedelta | None = None
+    ends_as: str = "COMPLETED"
+    """How it ends when it has run that long."""
     held: str = ""
     """Reason word of a hold, for example JobHeldUser; empty when it may start."""
     array_job: int | None = None
@@ -255,6 +187,8 @@ class PartitionRecord:
 
     name: str
     nodes: tuple[NodeName, ...]
+    listed: tuple[NodeName, ...]
+    """As slurmctld shows the list, which a half-applied edit does not change."""
     configured: tuple[NodeName, ...]
     """Its nodes in slurm.conf, which come back at each reconfigure and start of slurmctld."""
     state: str = "UP"

@@ -6,7 +6,8 @@ Called by `world` for every reading; changes nothing.
 from actions.cluster import Controller, Job, Node, NodeBase, Partition, Reservation, Snapshot
 from actions.remote_values import HostFacts, Service, ServiceState
 from actions.simulated import host_rules
-from actions.simulated.state import Host, JobRecord, NodeRecord, ReservationRecord, State
+from actions.simulated.machines import Host
+from actions.simulated.state import JobRecord, NodeRecord, ReservationRecord, State
 from config.node_names import NodeName, fold
 
 FAULT_WORDS = ("Xid", "MCE", "AER", "blocked for more than", "Hardware Error", "panic")
@@ -34,7 +35,7 @@ def snapshot(state: State) -> Snapshot:
             Partition(
                 name=record.name,
                 state=record.state,
-                nodes=record.nodes,
+                nodes=record.listed,
                 default=record.default,
                 hidden=record.hidden,
                 total_nodes=len(record.nodes),

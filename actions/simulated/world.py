@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from actions.cluster import Job, Node, Reservation, Snapshot
 from actions.contract import (
+    Canary,
     Refusal,
     Rejected,
     UnknownJob,
@@ -31,6 +32,7 @@ from actions.remote_values import (
     Service,
 )
 from actions.simulated import (
+    canary_rules,
     due_rules,
     host_rules,
     node_commands,
@@ -138,6 +140,11 @@ class World:
         self._controller_answers(limit)
         written = node_named(self.state, node).written
         return tuple(entry for entry in written if entry.at >= moment)
+
+    def canary(self, effect_id: str, limit: timedelta) -> Canary:
+        """How far a canary has come. Raises Unreadable."""
+        self._controller_answers(limit)
+        return canary_rules.seen(self.state, effect_id)
 
     def reach(self, node: NodeName) -> Reachability:
         """What a connection to the host meets."""

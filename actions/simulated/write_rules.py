@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from actions.contract import Rejected
 from actions.simulated import (
+    canary_rules,
     controller_rules,
     job_rules,
     partition_rules,
@@ -80,6 +81,18 @@ def _change_job(state: State, write: Write) -> None:
     job_rules.change(state, write.arguments["job"], write.arguments)
 
 
+def _canary_start(state: State, write: Write) -> None:
+    given = write.arguments
+    node = node_named(state, write.node)
+    canary_rules.submit(
+        state, node, canary_rules.Wish(given["effect_id"], given["reservation"], given["user"])
+    )
+
+
+def _canary_end(state: State, write: Write) -> None:
+    canary_rules.end(state, write.arguments["effect_id"])
+
+
 _RULES: Mapping[WriteVerb, Rule] = {
     WriteVerb.DRAIN: _drain,
     WriteVerb.RESUME: _resume,
@@ -91,4 +104,6 @@ _RULES: Mapping[WriteVerb, Rule] = {
     WriteVerb.DELETE_RESERVATION: _delete_reservation,
     WriteVerb.REQUEUE: _requeue,
     WriteVerb.CHANGE_JOB: _change_job,
+    WriteVerb.CANARY_START: _canary_start,
+    WriteVerb.CANARY_END: _canary_end,
 }

@@ -28,6 +28,8 @@ class WriteVerb(StrEnum):
     DELETE_RESERVATION = "delete_reservation"
     REQUEUE = "requeue"
     CHANGE_JOB = "change_job"
+    CANARY_START = "canary_start"
+    CANARY_END = "canary_end"
     POWER_OFF = "power_off"
     POWER_ON = "power_on"
     POWER_CYCLE = "power_cycle"
