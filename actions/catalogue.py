@@ -14,6 +14,7 @@ from actions.contract import (
     ActionSpec,
     Call,
     ClusterHands,
+    JobHands,
     NodeChanges,
     NodeHands,
     Observation,
@@ -45,6 +46,9 @@ from actions.remote.reference import reaches_any
 from actions.remote.settings import RemoteSettings
 from actions.remote.unreached import UnreachedNodes
 from actions.remote.vantage import RemoteVantage
+from actions.reservation.settings import Hands as ReservationVerbs
+from actions.reservation.settings import ReservationSettings
+from actions.reservation.verbs import actions as reservation_actions
 from actions.service.settings import Hands as ServiceVerbs
 from actions.service.settings import ServiceSettings
 from actions.service.verbs import actions as service_actions
@@ -96,6 +100,8 @@ class ClusterSite:
     """Who wrote which Reason, where accounting can be asked."""
     changes: NodeChanges | None = None
     """Writes beyond drain and return, where the back end has them."""
+    jobs: JobHands | None = None
+    """Jobs and reservations, where its back end can write them."""
     units: frozenset[str]
     close: Callable[[], None]
     faults: Callable[[], tuple[str, ...]] = tuple
@@ -143,6 +149,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
             history=simulated,
             changes=simulated,
             jobs=simulated,
+            jobs=simulated,
             nodes=SimulatedNodes(line=line),
             vantage=SimulatedVantage(line=line),
             power=SimulatedPower(line=line) if settings.power else NoPower(),
@@ -163,6 +170,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         cluster=cluster,
         history=AccountingHistory(slurm, ground.runner, ground.clock, ground.pause),
         changes=cluster,
+        jobs=cluster,
         jobs=cluster,
         nodes=nodes,
         vantage=vantage,
@@ -242,6 +250,7 @@ def registry(
             *node_actions(_node_hands(clusters, site, rules)),
             *service_actions(_service_hands(clusters, site, rules)),
             *power_actions(_power_hands(clusters, site, rules)),
+            *reservation_actions(_reservation_hands(clusters, site, rules)),
         ):
             found.setdefault(action.spec.name, {})[name] = action
     verbs: dict[str, Action] = {name: _ByCluster(actions) for name, actions in found.items()}
@@ -261,6 +270,9 @@ def contracts() -> dict[str, ActionSpec]:
         nodes=unreached,
         settings=ServiceSettings(units=frozenset(), hands_off=lambda *_: ""),
     )
+    of_reservations = ReservationVerbs(
+        clusters={}, jobs={}, settings=ReservationSettings(hands_off=lambda *_: "")
+    )
     of_power = PowerVerbs(
         clusters={},
         eyes=Eyes(nodes=unreached),
@@ -272,6 +284,7 @@ def contracts() -> dict[str, ActionSpec]:
         *node_actions(of_nodes),
         *service_actions(of_services),
         *power_actions(of_power),
+        *reservation_actions(of_reservations),
         *page_actions(_NoPager()),
     )
     return {verb.spec.name: verb.spec for verb in verbs}
@@ -305,6 +318,16 @@ def _service_hands(
 ) -> ServiceVerbs:
     settings = ServiceSettings(units=site.units, hands_off=rules.hands_off)
     return ServiceVerbs(clusters=clusters, nodes=site.nodes, settings=settings)
+
+
+def _reservation_hands(
+    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
+) -> ReservationVerbs:
+    return ReservationVerbs(
+        clusters=clusters,
+        jobs={} if site.jobs is None else {site.cluster.name: site.jobs},
+        settings=ReservationSettings(hands_off=rules.hands_off),
+    )
 
 
 def _power_hands(
