@@ -1,4 +1,4 @@
-"""Effects on the node: start or restart of a unit, the start and the end of a canary job.
+"""Effects on the node: start or restart of a unit.
 
 One at a time, by a lock. Each has the bot's name of it, which is noted before it begins and when it
 has ended: the same name a second time does nothing and tells what the first became. Where systemd
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,7 +67,6 @@ def ask(effect: Effect, work: Work, site: Site) -> Answer:
 
 def carry_out(effect: Effect, work: Work, site: Site) -> Answer:
     """Do it here and now, under the lock, noted before and after."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the connection may go; the note must be ended
     with held(site.state, _LOCK) as lock:
         if lock is None:
             return Answer(words.BUSY, "", "another effect is under way: nothing was done")

@@ -10,12 +10,12 @@ import contextlib
 import hashlib
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from actions.remote.on_node import (
-    canary,
     effects,
     files,
     network,
@@ -32,6 +32,7 @@ _MOST_WORDS = 12
 _MOST_LETTERS = 4096
 _MOST_LINES = 5000
 _SUDO = "/usr/bin/sudo"
+_CHANGES = ("start", "restart")
 
 
 @dataclass(frozen=True)
@@ -68,44 +69,12 @@ def _unit_effect(verb: str, given: list[str], site: Site) -> tuple[effects.Effec
     return effect, effects.change_unit(verb, unit, site)
 
 
-def _canary_start(given: list[str], site: Site) -> Answer:
-    effect, work = _canary_effect(given, site)
-    return effects.ask(effect, work, site)
-
-
-def _canary_effect(given: list[str], site: Site) -> tuple[effects.Effect, effects.Work]:
-    node, reservation, name = words.node(given[0]), words.name(given[1]), words.effect(given[2])
-    effect = effects.Effect(name, "canary-start", (node, reservation))
-    return effect, canary.start(node, reservation, name, site)
-
-
-def _canary_state(given: list[str], site: Site) -> Answer:
-    return canary.state(words.number(given[0], 999_999_999), site)
-
-
-def _canary_end(given: list[str], site: Site) -> Answer:
-    effect, work = _canary_end_effect(given, site)
-    return effects.ask(effect, work, site)
-
-
-def _canary_end_effect(given: list[str], site: Site) -> tuple[effects.Effect, effects.Work]:
-    job = words.number(given[0], 999_999_999)
-    effect = effects.Effect(words.effect(given[1]), "canary-end", (str(job),))
-    return effect, canary.end(job, site)
-
-
 def _carry_out(given: list[str], site: Site) -> Answer:
     """What a transient unit runs: one of the effects, without another unit around it."""
-    makers: dict[str, Callable[[list[str], Site], tuple[effects.Effect, effects.Work]]] = {
-        "service-start": lambda rest, at: _unit_effect("start", rest, at),
-        "service-restart": lambda rest, at: _unit_effect("restart", rest, at),
-        "canary-start": _canary_effect,
-        "canary-end": _canary_end_effect,
-    }
-    verb, rest = given[0], given[1:]
-    if verb not in makers or not VERBS[verb].least <= len(rest) <= VERBS[verb].most:
-        raise words.Refused(f"{verb[:60]!a} is not an effect")
-    effect, work = makers[verb](rest, site)
+    service, _, verb = given[0].partition("-")
+    if service != "service" or verb not in _CHANGES:
+        raise words.Refused(f"{given[0][:60]!a} is not an effect")
+    effect, work = _unit_effect(verb, given[1:], site)
     return effects.carry_out(effect, work, site)
 
 
@@ -150,10 +119,7 @@ VERBS = {
     "file-tail": Verb("USER PATH BYTES", 3, 3, _file_tail),
     "file-list": Verb("USER FOLDER PATTERN", 3, 3, _file_list),
     "tcp-try": Verb("HOST PORT…", 2, 1 + network.MOST_PORTS, _tcp_try),
-    "canary-start": Verb("NODE RESERVATION EFFECT", 3, 3, _canary_start),
-    "canary-state": Verb("JOB", 1, 1, _canary_state),
-    "canary-end": Verb("JOB EFFECT", 2, 2, _canary_end),
-    "carry-out": Verb("VERB ARGUMENTS EFFECT", 3, 4, _carry_out),
+    "carry-out": Verb("VERB UNIT EFFECT", 3, 3, _carry_out),
 }
 """In the order in which the refusal of an unknown one lists them."""
 
@@ -179,6 +145,7 @@ def answer(given: list[str], program: str) -> Answer:
 
 def main() -> int:
     """Answer the command line."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the connection may go; a note must be ended
     program = os.path.realpath(sys.argv[0])
     given = sys.argv[1:]
     if given == ["forced"]:

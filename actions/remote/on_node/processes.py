@@ -102,6 +102,10 @@ def run(
             pipes.watch(stream)
     _feed(child, feed)
     _talk(child, pipes, deadline)
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+    pipes.selector.close()
     why = _end(child, limit, argv[0])
     out, err = (bytes(kept) for kept in pipes.kept.values())
     code = child.returncode
@@ -169,6 +173,7 @@ def as_user(identity: tuple[str, int, int], work: Callable[[], bytes], limit: fl
         while time.monotonic() < deadline and pipes.take(deadline - time.monotonic()):
             pass
         (out,) = (bytes(kept) for kept in pipes.kept.values())
+        pipes.selector.close()
     return _reaped(pid, out, limit, deadline)
 
 

@@ -42,8 +42,6 @@ class Site:
     munge_socket: str = ""
     lowest_user: int = _LOWEST_USER
     """Files are read as no user below this number."""
-    canary_user: str = ""
-    canary_script: str = ""
 
     def environment(self) -> dict[str, str]:
         """The whole environment of every program that is started."""
@@ -131,6 +129,4 @@ _READERS = {
     "slurm_conf": words.path,
     "munge_socket": words.path,
     "lowest_user": _lowest,
-    "canary_user": words.user,
-    "canary_script": words.path,
 }

@@ -24,8 +24,6 @@ _EFFECT = re.compile(r"nw-[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
 _USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]-]{1,128}")
-_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -67,16 +65,6 @@ def user(word: str) -> str:
 def host(word: str) -> str:
     """A host name or an address."""
     return _matched(_HOST, word, "a host name or address")
-
-
-def node(word: str) -> str:
-    """The name of a node."""
-    return _matched(_NODE, word, "the name of a node")
-
-
-def name(word: str) -> str:
-    """The name of a reservation."""
-    return _matched(_NAME, word, "the name of a reservation")
 
 
 def pattern(word: str) -> str:
