@@ -71,3 +71,18 @@ def start(world: World, name: NodeName, unit: str = "slurmd") -> int | None:
     done = world.write(Write(verb=verb, node=name, arguments={"unit": unit, "effect_id": "e"}))
     assert done is not None
     return done.exit_code
+
+
+def write(world: World, verb: WriteVerb, node: str = "", /, **arguments: str) -> None:
+    """A write of the bot on slurmctld."""
+    world.write(Write(verb=verb, node=NodeName(node), arguments=arguments, caller="nodewarden"))
+
+
+def requeue(world: World, *jobs: str) -> None:
+    write(world, WriteVerb.REQUEUE, jobs=",".join(jobs))
+
+
+def reserve(world: World, name: str, nodes: str, **given: str) -> None:
+    """Ours for ann, ten minutes long, over running jobs, unless it is said otherwise."""
+    wanted = {"user": "ann", "minutes": "10", "flags": "IGNORE_JOBS", **given}
+    write(world, WriteVerb.CREATE_RESERVATION, name=name, nodes=nodes, **wanted)
