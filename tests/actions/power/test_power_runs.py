@@ -10,9 +10,9 @@ import pytest
 from actions.catalogue import ClusterSite
 from actions.remote_values import Reach
 from actions.simulated.client import Line
+from actions.simulated.machines import BmcMood
 from actions.simulated.plugs import Plugs
 from actions.simulated.power import SimulatedPower, SimulatedVantage
-from actions.simulated.state import BmcMood
 from actions.simulated.writes import FaultKind, WriteVerb
 from config.actors import Door
 from runbooks.engine import Engine
