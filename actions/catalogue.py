@@ -9,10 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from actions.canary.of_site import open_canary, rules_of
+from actions.canary.settings import CanaryRules
+from actions.canary.settings import Hands as CanaryVerbs
+from actions.canary.verbs import actions as canary_actions
 from actions.contract import (
     Action,
     ActionSpec,
     Call,
+    CanaryHands,
     ClusterHands,
     JobHands,
     NodeChanges,
@@ -41,6 +46,7 @@ from actions.power.hands import PowerSettings
 from actions.power.unpowered import NoPower
 from actions.power.verbs import actions as power_actions
 from actions.power_hands import PowerHands
+from actions.remote.access_check import AccessCheck
 from actions.remote.nodes import RemoteNodes
 from actions.remote.reference import reaches_any
 from actions.remote.settings import RemoteSettings
@@ -53,11 +59,12 @@ from actions.service.settings import Hands as ServiceVerbs
 from actions.service.settings import ServiceSettings
 from actions.service.verbs import actions as service_actions
 from actions.shell import Runner
+from actions.simulated.canary import SimulatedCanary
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.simulated.power import SimulatedPower, SimulatedVantage
 from actions.slurm.cli import SlurmCli
 from actions.slurm.history import AccountingHistory
-from actions.slurm.rights import missing_rights
+from actions.slurm.rights import Rights, rights
 from actions.slurm.tools import SlurmSettings
 from actions.vantage import Vantage
 from config.clock import Clock
@@ -73,6 +80,7 @@ __all__ = [
     "MaybeAccepted",
     "NotAccepted",
     "Post",
+    "Rights",
     "SiteRules",
     "contracts",
     "open_clusters",
@@ -91,6 +99,8 @@ class ClusterSite:
 
     cluster: ClusterHands
     nodes: NodeHands
+    access_faults: Callable[[NodeName], tuple[str, ...]] | None = None
+    """What is wrong with the way to one node; None where no node is reached over the network."""
     vantage: Vantage | None = None
     """Other places from which a silent host is asked."""
     power: PowerHands = field(default_factory=NoPower)
@@ -98,6 +108,9 @@ class ClusterSite:
     """Waits in the calling worker thread."""
     history: ReasonHistory | None = None
     """Who wrote which Reason, where accounting can be asked."""
+    canary: CanaryHands | None = None
+    canary_rules: CanaryRules | None = None
+    """What the site says of its canary, where it has one."""
     changes: NodeChanges | None = None
     """Writes beyond drain and return, where the back end has them."""
     jobs: JobHands | None = None
@@ -106,8 +119,10 @@ class ClusterSite:
     close: Callable[[], None]
     faults: Callable[[], tuple[str, ...]] = tuple
     """Why the bot must not act on it, asked at start. Raises Unreadable."""
-    missing_rights: Callable[[], tuple[str, ...]] = tuple
-    """What the bot's user lacks, as far as that shows without acting; for `doctor`."""
+    rights: Callable[[], Rights] = Rights
+    """What the bot's user lacks, as far as that shows without acting."""
+    remarks: Callable[[], tuple[str, ...]] = tuple
+    """What `doctor` should say of how the cluster is read; asks nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +163,10 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
             cluster=simulated,
             history=simulated,
             changes=simulated,
-            jobs=simulated,
+            canary=SimulatedCanary(line=line)
+            if settings.canary is None
+            else SimulatedCanary(line=line, user=settings.canary.user),
+            canary_rules=rules_of(settings.canary),
             jobs=simulated,
             nodes=SimulatedNodes(line=line),
             vantage=SimulatedVantage(line=line),
@@ -165,33 +183,49 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         backend=settings.backend.value,
     )
     cluster = SlurmCli(slurm, ground.runner, ground.clock, ground.pause)
-    nodes, vantage, close = _remote(settings, ground)
+    remote = _remote(settings, ground)
     return ClusterSite(
         cluster=cluster,
         history=AccountingHistory(slurm, ground.runner, ground.clock, ground.pause),
         changes=cluster,
+        canary=open_canary(settings.canary, slurm.environment, ground.runner),
+        canary_rules=rules_of(settings.canary),
         jobs=cluster,
-        jobs=cluster,
-        nodes=nodes,
-        vantage=vantage,
+        nodes=remote.nodes,
+        access_faults=remote.access_faults,
+        vantage=remote.vantage,
         power=open_power(settings.power, ground.runner, ground.secrets),
         pause=ground.pause,
         units=frozenset(settings.units),
-        close=close,
+        close=remote.close,
         faults=cluster.faults,
-        missing_rights=lambda: missing_rights(slurm, ground.runner),
+        rights=lambda: rights(slurm, ground.runner, _changing()),
+        remarks=cluster.remarks,
     )
 
 
-def _remote(
-    settings: Cluster, ground: Ground
-) -> tuple[NodeHands, Vantage | None, Callable[[], None]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remote:
+    """The nodes of a real cluster, and the ways to look at them."""
+
+    nodes: NodeHands
+    vantage: Vantage | None = None
+    access_faults: Callable[[NodeName], tuple[str, ...]] | None = None
+    close: Callable[[], None]
+
+
+def _remote(settings: Cluster, ground: Ground) -> _Remote:
     """Hands on the nodes of a real cluster; none where the site configured no way to them."""
     if settings.ssh_config is None:
-        return UnreachedNodes(), None, _nothing
+        return _Remote(nodes=UnreachedNodes(), close=_nothing)
     hosts = settings.reference_hosts
+    remote = RemoteSettings(
+        ssh_config=settings.ssh_config,
+        units=frozenset(settings.units),
+        access=settings.node_access,
+    )
     nodes = RemoteNodes(
-        RemoteSettings(ssh_config=settings.ssh_config, units=frozenset(settings.units)),
+        remote,
         ground.runner,
         ground.clock,
         redact=ground.redactor.text,
@@ -200,7 +234,8 @@ def _remote(
     vantage = RemoteVantage(
         known_ports=settings.known_ports, reference_hosts=hosts, tried_by=nodes.ports_tried
     )
-    return nodes, vantage, nodes.close
+    check = AccessCheck(nodes, remote, ground.runner)
+    return _Remote(nodes=nodes, vantage=vantage, access_faults=check.faults, close=nodes.close)
 
 
 def _nothing() -> None:
@@ -249,6 +284,7 @@ def registry(
         for action in (
             *node_actions(_node_hands(clusters, site, rules)),
             *service_actions(_service_hands(clusters, site, rules)),
+            *canary_actions(_canary_hands(clusters, site)),
             *power_actions(_power_hands(clusters, site, rules)),
             *reservation_actions(_reservation_hands(clusters, site, rules)),
         ):
@@ -283,11 +319,17 @@ def contracts() -> dict[str, ActionSpec]:
     verbs = (
         *node_actions(of_nodes),
         *service_actions(of_services),
+        *canary_actions(CanaryVerbs(clusters={})),
         *power_actions(of_power),
         *reservation_actions(of_reservations),
         *page_actions(_NoPager()),
     )
     return {verb.spec.name: verb.spec for verb in verbs}
+
+
+def _changing() -> Mapping[str, bool]:
+    """Every verb that changes something, with whether it may end a job."""
+    return {name: spec.may_end_jobs for name, spec in contracts().items() if not spec.looks_only}
 
 
 class _NoPager:
@@ -310,6 +352,15 @@ def _node_hands(
         settings=settings,
         histories={} if history is None else {site.cluster.name: history},
         changes={} if site.changes is None else {site.cluster.name: site.changes},
+    )
+
+
+def _canary_hands(clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite) -> CanaryVerbs:
+    name, canary, rules = site.cluster.name, site.canary, site.canary_rules
+    return CanaryVerbs(
+        clusters=clusters,
+        canaries={} if canary is None else {name: canary},
+        rules={} if rules is None else {name: rules},
     )
 
 

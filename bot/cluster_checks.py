@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.catalogue import ClusterSite
+from actions.catalogue import ClusterSite, Rights
 from actions.contract import Refusal, Unreadable
 from bot.diagnostics import Finding
 from bot.inventory import Inventory
@@ -31,7 +31,7 @@ class _Checked:
     """One answer of a cluster."""
 
     faults: tuple[str, ...]
-    missing: tuple[str, ...]
+    rights: Rights
 
 
 class ClusterChecks:
@@ -77,6 +77,11 @@ class ClusterChecks:
             finding for name in self._sites for finding in (*self._rights(name), *self._sight(name))
         )
 
+    def lacks(self, name: ClusterName, verb: str) -> str:
+        """Which right is missing for this verb there, as last seen; empty when none is known to be."""
+        checked = self._checked.get(name)
+        return checked.rights.lacks.get(verb, "") if checked is not None else ""
+
     def _rights(self, name: ClusterName) -> list[Finding]:
         checked = self._checked.get(name)
         if checked is None:
@@ -84,7 +89,8 @@ class ClusterChecks:
             return [Finding(False, text)]
         return [
             *(Finding(False, f"cluster {name}: {fault}") for fault in checked.faults),
-            *(Finding(False, f"cluster {name}: {right}") for right in checked.missing),
+            *(Finding(False, f"cluster {name}: {right}") for right in checked.rights.said),
+            *(Finding(True, f"cluster {name}: {said}") for said in self._sites[name].remarks()),
         ]
 
     def _sight(self, name: ClusterName) -> list[Finding]:
@@ -92,21 +98,26 @@ class ClusterChecks:
         if snapshot is None or snapshot.blind:
             return []  # told by the findings about the cluster itself
         others = [job.user for job in snapshot.jobs if job.user != self._own_user]
+        at = f"({snapshot.taken_at:%H:%M} UTC)"
+        text = f"{len(others)} jobs of {len(set(others))} other users are seen {at}"
         if not others:
-            text = f"cluster {name}: no other user has a job, so nothing proves that one were seen"
-            return [Finding(True, text)]
-        text = (
-            f"cluster {name}: {len(others)} jobs of {len(set(others))} other users are seen "
-            f"({snapshot.taken_at:%H:%M} UTC)"
-        )
-        return [Finding(True, text)]
+            text = f"not provable now: no other user has a job, so nothing proves that one were seen {at}"
+        found = [Finding(True, f"cluster {name}: {text}")]
+        elsewhere = [job for job in snapshot.jobs if job.elsewhere(name)]
+        if elsewhere:
+            origin = ", ".join(sorted({job.federation_origin for job in elsewhere})[:3])
+            text = (
+                f"{len(elsewhere)} jobs were submitted on {origin}: none of them is acted on here"
+            )
+            found.append(Finding(True, f"cluster {name}: {text}"))
+        return found
 
     def _ask(self) -> None:
         self._last = self._clock.now().monotonic
         found = {}
         for name, site in self._sites.items():
             try:
-                found[name] = _Checked(site.faults(), site.missing_rights())
+                found[name] = _Checked(site.faults(), site.rights())
             except (Unreadable, Refusal) as problem:
                 log.warning("cluster %s could not be checked: %s", name, problem)
         self._checked = found

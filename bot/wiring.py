@@ -28,8 +28,10 @@ from bot.desk import Desk
 from bot.diagnostics import Doctor, Finding
 from bot.identities import Identities
 from bot.inventory import Inventory
+from bot.left_marks import LeftMarks
 from bot.left_nodes import LeftNodes
 from bot.named_pager import NamedPager
+from bot.node_checks import NodeChecks, NodeFaults
 from bot.pools import Pools
 from bot.rights import StepRights
 from config.actors import ENGINE
@@ -52,6 +54,7 @@ from runbooks.paging import DEADLINE, Paging
 from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
+from runbooks.reservation_watch import ReservationWatch
 from runbooks.worker import Worker
 
 CLUSTERS = timedelta(minutes=5)
@@ -186,15 +189,20 @@ def _wire(
         gate=Gate(ledger, clock, settings.all_roles, identities.os_user),
         anchoring=anchoring,
     )
-    parts = _parts(below, pager)
+    parts = _parts(below, pager, checks)
     doctor = Doctor(settings, parts, inventory, anchoring)
     doctor.doors.append(checks.findings)
+    ways = NodeChecks(_access(sites), inventory, clock)
+    doctor.doors.append(ways.findings)
     answers = _answers(below, parts, anchoring, doctor)
     left = LeftNodes(ledger, inventory.snapshot)
     doctor.doors.append(left.findings)
     answers.notices.append(left.lines)
+    marks = LeftMarks(ledger, inventory.clusters, inventory.snapshot)
+    doctor.doors.append(marks.findings)
+    answers.notices.append(marks.lines)
     paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
-    duties = _duties(below, parts, paging, anchoring, checks)
+    duties = _duties(below, parts, paging, anchoring, (checks, ways))
     answers.notices.append(duties.hanging)
     answers.notices.append(lambda: tuple(f"ANCHOR {why}" for why in anchoring.status().failing))
     doctor.doors.append(lambda: tuple(Finding(False, said) for said in duties.hanging()))
@@ -218,8 +226,17 @@ def _wire(
     )
 
 
+_Checks = tuple[ClusterChecks, NodeChecks]
+
+
+def _access(sites: Mapping[ClusterName, ClusterSite]) -> Mapping[ClusterName, NodeFaults]:
+    """Clusters whose nodes are reached over the network."""
+    found = {name: site.access_faults for name, site in sites.items()}
+    return {name: faults for name, faults in found.items() if faults is not None}
+
+
 def _duties(
-    below: _Below, parts: Parts, paging: Paging, anchoring: Anchoring, checks: ClusterChecks
+    below: _Below, parts: Parts, paging: Paging, anchoring: Anchoring, checks: _Checks
 ) -> Duties:
     """What is done beside the runs, again and again."""
     ledger, clock, inventory = parts.ledger, parts.clock, below.inventory
@@ -231,14 +248,24 @@ def _duties(
             Duty("anchoring the audit log", anchoring.tick),
             Duty("counting refusals", below.gate.flush),
             Duty("watching drains", MarkWatch(ledger, clock, inventory.snapshot).tick),
-            Duty("checking the bot's rights", checks.tick, CLUSTERS),
+            Duty("watching reservations", _reservations(below).tick),
+            Duty("checking the bot's rights", checks[0].tick, CLUSTERS),
+            Duty("checking the way to nodes", checks[1].tick, CLUSTERS),
         ),
         ledger,
         clock,
     )
 
 
-def _parts(below: _Below, pager: Pager) -> Parts:
+def _reservations(below: _Below) -> ReservationWatch:
+    """What compares our reservations with those of the clusters."""
+    inventory = below.inventory
+    return ReservationWatch(
+        below.ledger, below.ground.clock, inventory.snapshot, tuple(inventory.clusters())
+    )
+
+
+def _parts(below: _Below, pager: Pager, checks: ClusterChecks) -> Parts:
     """What the engine is made of."""
     settings, ledger, clock = below.settings, below.ledger, below.ground.clock
     pools = Pools(settings, clock, below.inventory.snapshot)
@@ -258,7 +285,9 @@ def _parts(below: _Below, pager: Pager) -> Parts:
         specs=specs,
         clusters={name: site.cluster for name, site in below.sites.items()},
         library=load_library([SHIPPED, *settings.bot.runbooks], specs),
-        policy=Policy(site=settings.policy, protected=protected, pool_of=pools.of),
+        policy=Policy(
+            site=settings.policy, protected=protected, pool_of=pools.of, lacks=checks.lacks
+        ),
         rights=StepRights(below.gate, below.identities, below.inventory),
         halt=HaltFile(settings.bot.data_folder / "halt"),
         clock=clock,

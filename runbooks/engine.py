@@ -49,7 +49,7 @@ from runbooks.next_step import (
 from runbooks.parts import Parts
 from runbooks.places import keys_at
 from runbooks.planner import atoms, diagnosis_of, items
-from runbooks.rails import correlated, needed
+from runbooks.rails import correlated, lacking, needed
 from runbooks.reach import Reach
 from runbooks.reading import Reading
 from runbooks.run import Run, StepState
@@ -193,7 +193,8 @@ class Engine:
             return None
         cause = str(diagnosis_of(frame).get("id") or "")
         limits = self._parts.policy.site.limits
-        who = needed(plan, self._autonomy(frame, cause), limits, bool(move.at))
+        lacks = lacking(plan, run.cluster, self._parts.policy.lacks)
+        who = needed(plan, self._autonomy(frame, cause), limits, bool(move.at), lacks)
         self._journal.plan(run.id, plan, move.at, who)
         return None
 

@@ -34,6 +34,8 @@ class Policy:
     """Hosts that no runbook acts on."""
     pool_of: Callable[[ClusterName, NodeName], Pool | None]
     """The pool that counts a node, None where none does."""
+    lacks: Callable[[ClusterName, str], str] = lambda _cluster, _verb: ""
+    """Which right the bot's own user lacks for this verb, and how it is given; empty when it may."""
 
     def autonomy_of(
         self, runbook: str, cause: str, told: str, *, asked_by_person: bool

@@ -27,7 +27,7 @@ from runbooks.next_step import (
 from runbooks.parts import Parts
 from runbooks.plan import Plan
 from runbooks.planner import diagnosis_of, items
-from runbooks.rails import Needed, PlanGate, needed
+from runbooks.rails import Needed, PlanGate, lacking, needed
 from runbooks.run import Run, StepRecord, StepState
 
 MOST_STEPS = 100
@@ -126,7 +126,8 @@ class Preview:
             str(told.get("autonomy") or ""),
             asked_by_person=True,
         )
-        who = needed(plan, autonomy, self._parts.policy.site.limits)
+        lacks = lacking(plan, frame.run.cluster, self._parts.policy.lacks)
+        who = needed(plan, autonomy, self._parts.policy.site.limits, lacks=lacks)
         return self._result(frame, plan, who, who.why)
 
     def _end(self, frame: Frame, why: str) -> Previewed:

@@ -4,12 +4,13 @@ Each function takes values and answers with a value; the engine calls them insid
 that commits the intent, so that two runs cannot both take the last place.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from actions.cluster import Node, NodeBase, Snapshot
+from config.ids import ClusterName
 from config.node_names import NodeName, fold
 from config.policy import Autonomy, Limits
 from runbooks.plan import Plan
@@ -38,12 +39,23 @@ class Needed:
     why: str
 
 
-def needed(plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False) -> Needed:
+def lacking(plan: Plan, cluster: ClusterName, lacks: Callable[[ClusterName, str], str]) -> str:
+    """The first right that the bot's own user lacks for a verb of this plan; empty when it has all."""
+    verbs = dict.fromkeys(step.action.partition("@")[0] for step in plan.steps)
+    return next((why for why in (lacks(cluster, verb) for verb in verbs) if why), "")
+
+
+def needed(
+    plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False, lacks: str = ""
+) -> Needed:
     """Who must agree to this plan. A step that may be skipped counts as one that is done: later
     nobody is asked about it. `asks`: the runbook itself wants a yes here, whatever is planned.
+    `lacks`: a right that is missing, with which nothing is done and nobody is asked in vain (hands 1).
     """
     if not plan.steps and not asks:
         return Needed(gate=PlanGate.NONE, persons=0, why="nothing is done")
+    if lacks:
+        return Needed(gate=PlanGate.OBSERVE, persons=0, why=lacks)
     if autonomy is Autonomy.OBSERVE:
         return Needed(gate=PlanGate.OBSERVE, persons=0, why="this cause is only observed here")
     wanted = max((_by_jobs(plan, limits), _by_verbs(plan)), key=lambda found: found.persons)

@@ -18,7 +18,7 @@ from datetime import timedelta
 from actions.cluster import Controller, Job, Node, Reservation, Snapshot
 from actions.contract import Refusal, Rejected, UnknownJob, Unreadable, WriteUnknown
 from actions.shell import Command, CommandFinished, packages
-from actions.slurm.budget import QuestionBudget
+from actions.slurm.budget import RATE, QuestionBudget
 from actions.slurm.changes import Changes, one_job, one_node
 from actions.slurm.nodes import UNREADABLE
 from actions.slurm.sight import explained
@@ -31,7 +31,7 @@ from config.node_names import NodeName
 
 SNAPSHOT_AGE = timedelta(seconds=15)
 """At most one whole snapshot in this time, shared by all readers (hands 1)."""
-SNAPSHOT_QUESTIONS = 5
+SNAPSHOT_QUESTIONS = 6
 SNAPSHOT_CAP = 1 << 28
 _LOST_ON_THE_WAY = re.compile(
     r"timed out|timeout|zero bytes|communication|unexpected message|connection reset|broken pipe"
@@ -63,6 +63,7 @@ class SlurmCli(Changes):
         self._latest_at = timedelta()
         self._flight: Future[Snapshot] | None = None
         self._without_json: tuple[str, ...] = ()
+        self._overload = ""
         self._why_not_pyslurm = ""
         self._pyslurm_ends_its_child = False
 
@@ -93,10 +94,15 @@ class SlurmCli(Changes):
             )
         return tuple(faults)
 
-    @property
-    def why_not_pyslurm(self) -> str:
-        """Why snapshots come through the tools although `auto` is configured; for `doctor`."""
-        return self._why_not_pyslurm
+    def remarks(self) -> tuple[str, ...]:
+        """For `doctor`: why it is asked less, and why not by pyslurm although `auto` is configured."""
+        said = []
+        if self._budget.rate < RATE:
+            why = self._overload or "slow answers or a rate limit"
+            said.append(f"slurmctld is asked at most {self._budget.rate:g} times a second: {why}")
+        if self._why_not_pyslurm:
+            said.append(f"snapshots go by Slurm's tools, not by pyslurm: {self._why_not_pyslurm}")
+        return tuple(said)
 
     def snapshot(self) -> Snapshot:
         """The whole cluster, at most 15 s old; concurrent readers share one fetch."""
@@ -256,7 +262,9 @@ class SlurmCli(Changes):
         if backend == AUTO:
             self._why_not_pyslurm = received.why_not_pyslurm
         self._budget.take(received.asked - SNAPSHOT_QUESTIONS)
-        self._budget.answered(took=(self._clock.now().monotonic - at.monotonic) / received.asked)
+        took = (self._clock.now().monotonic - at.monotonic) / received.asked
+        self._overload = received.overload
+        self._budget.answered(took=took, limited=bool(received.overload))
         return received.snapshot
 
 

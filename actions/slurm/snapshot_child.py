@@ -74,7 +74,9 @@ def _print(tools: Tools, settings: SlurmSettings, at: datetime, out: TextIO) -> 
     _write("partition", seen.partitions, out)
     _write("reservation", seen.reservations, out)
     blind = blindness(seen.nodes.values(), seen.jobs, facts.private_data, settings.own_user, at)
+    overload = tools.overload()
     end = {
+        "overload": overload,
         "blind": blind,
         "asked": tools.asked + seen.asked,
         "without_json": sorted(tools.without_json),

@@ -32,6 +32,8 @@ class Received:
     asked: int
     """Questions that the controller answered for it."""
     without_json: tuple[str, ...]
+    overload: str
+    """What the controller had too much of; empty where nothing is known of it."""
     why_not_pyslurm: str
     """Why the tools were asked although pyslurm was to be tried; empty where it was not, or worked."""
 
@@ -73,6 +75,7 @@ def _received(lines: str, cluster: ClusterName, taken_at: datetime) -> Received:
         ),
         asked=end["asked"],
         without_json=tuple(end["without_json"]),
+        overload=end["overload"],
         why_not_pyslurm=end["why_not_pyslurm"],
     )
 

@@ -20,6 +20,7 @@ from actions.shell import Command, CommandFinished
 from actions.slurm.fields import JsonObject, UnknownForm, part_of
 from actions.slurm.job_reading import extra_of, picked
 from actions.slurm.jobs import ROW_FIELDS, jobs_from_json, jobs_from_rows
+from actions.slurm.load import overload
 from actions.slurm.nodes import nodes_from_json, nodes_from_text
 from actions.slurm.places import (
     ControllerFacts,
@@ -104,6 +105,13 @@ class Tools:
         )
         self._same_cluster(facts.controller.cluster)
         return facts
+
+    def overload(self) -> str:
+        """What the controller has too much of, by `sdiag`; empty where it does not tell."""
+        try:
+            return overload(self._ask(("sdiag",), SMALL))
+        except Unreadable:
+            return ""
 
     def client_version(self) -> str:
         """What the tools say of themselves; no question to the controller."""

@@ -108,7 +108,7 @@ def _tools(room: Path, nodes: int, jobs: int) -> Path:
         "".join(MARK.join(row[field] for field in ROW_FIELDS) + MARK + "\n" for row in rows)
     )
     (tools / "excluded.txt").write_text("".join(f"{n}{MARK}{MARK}\n" for n in range(1, jobs + 1)))
-    for name, text in (("scontrol", _SCONTROL), ("squeue", _SQUEUE)):
+    for name, text in (("scontrol", _SCONTROL), ("squeue", _SQUEUE), ("sdiag", _SDIAG)):
         script = tools / name
         script.write_text(text.format(python=sys.executable, tools=tools, mark=MARK))
         script.chmod(0o755)
@@ -134,6 +134,9 @@ if "--json" in line:
 mark = re.search(r"[|]x[0-9a-f]+[|]", line)[0]
 name = "rows" if "--Format" in line else "excluded"
 sys.stdout.write(open("{tools}/" + name + ".txt").read().replace("{mark}", mark))
+"""
+_SDIAG = """#!/bin/sh
+echo "Server thread count:  3"
 """
 _JOB = dict.fromkeys(ROW_FIELDS, "N/A") | {
     "UserName": "ann",

@@ -75,6 +75,7 @@ def told() -> ToldRunner:
     runner = ToldRunner()
     runner.tell("show config", CONFIG)
     runner.tell("--json", no_json())
+    runner.tell("sdiag", done(stderr="sdiag: command not found", code=127))
     return runner
 
 

@@ -14,9 +14,9 @@ NOTHING = {"(null)", "Unknown"}
 
 
 def install(folder: Path, recording: Path, *, with_json: bool = True) -> Path:
-    """Make a folder with the two tools; what is written through them lands in `updates`."""
+    """Make a folder with the tools; what is written through them lands in `updates`."""
     folder.mkdir(exist_ok=True)
-    for tool in ("scontrol", "squeue"):
+    for tool in ("scontrol", "squeue", "sdiag"):
         script = folder / tool
         script.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(HERE)!r})\n"
@@ -31,6 +31,8 @@ def main(tool: str, recording: str, with_json: bool, argv: list[str]) -> None:
     words = [word for word in argv if not word.startswith("-")]
     if "--version" in argv:
         print(f"slurm {folder.name}.0")
+    elif tool == "sdiag":
+        sys.exit("sdiag was not recorded")
     elif tool == "squeue":
         print_jobs(folder, argv, with_json)
     elif words[0] == "update":

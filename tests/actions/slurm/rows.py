@@ -20,6 +20,16 @@ from tests.patience import DEADLINE
 NODES = (RECORDINGS / "22.05" / "scontrol-nodes.txt").read_text()
 RECORD = {record.split()[0][9:]: record for record in NODES.split("\n\n") if record}
 GPU_01, GPU_04 = NodeName("gpu-01"), NodeName("gpu-04")
+SDIAG = """\
+*******************************************************
+sdiag output at Mon Nov 30 17:00:00 2026 (1796058000)
+*******************************************************
+Server thread count:  3
+RPC queue enabled:    0
+Agent queue size:     0
+Agent count:          0
+Jobs submitted: 9
+"""
 REASON = "nw A1 [run-7/0a1b2c3d]"
 
 
@@ -52,6 +62,7 @@ class RowsRunner(ToldRunner):
 @pytest.fixture
 def runner() -> RowsRunner:
     runner = RowsRunner()
+    runner.tell("sdiag", SDIAG)
     runner.tell("--format=", "")
     runner.tell("show nodes", NODES)
     runner.tell("show partitions", "")

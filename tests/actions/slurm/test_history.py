@@ -6,7 +6,6 @@ import pytest
 
 from actions.contract import Unreadable, WrittenReason
 from actions.slurm.history import AccountingHistory
-from actions.slurm.rights import missing_rights
 from actions.slurm.tools import SlurmSettings
 from config.ids import ClusterName
 from config.node_names import NodeName
@@ -91,21 +90,3 @@ def test_separators_and_line_ends_in_a_reason_stay_in_it(
     told.tell("show event", line(text, by="ann(7)", start=0) + line("x", by="ben(8)", start=1))
     found = history.written_since(NODE, AT)
     assert [(entry.reason, entry.by) for entry in found] == [(text, "ann"), ("x", "ben")]
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ("nodewarden|Administrator\n", ""),
-        ("nodewarden|Operator\n", "Slurm will refuse node.drain and node.return: `sacctmgr modify"),
-        ("nodewarden|None\n", "sees no other user's job"),
-        ("", "sacctmgr add user nodewarden"),
-        (done(stderr=REFUSED, code=1), "accounting does not answer"),
-    ],
-)
-def test_missing_rights_are_named_with_what_grants_them(
-    told: ToldRunner, answer: str, said: str
-) -> None:
-    told.tell("show user nodewarden", answer)
-    found = missing_rights(SETTINGS, told)
-    assert [said in text for text in found] == ([True] if said else [])

@@ -77,7 +77,7 @@ def test_where_it_dies_auto_goes_by_the_tools_and_says_why(
     clock.pass_by(timedelta(seconds=20))
     assert len(client.snapshot().nodes) == 12
     assert runner.backends == ["auto", "cli", "cli"]
-    assert "fatal: no slurm.conf" in client.why_not_pyslurm
+    assert "fatal: no slurm.conf" in client.remarks()[0]
 
 
 def test_a_child_that_hangs_is_ended(over_library: Callable[..., SlurmCli]) -> None:
@@ -102,7 +102,7 @@ def test_a_library_of_another_release_is_not_used(
         over_library("pyslurm", version="24.11.0").snapshot()
     client = over_library("auto", version="24.11.0")
     assert len(client.snapshot().nodes) == 12
-    assert "24.11.0 does not fit" in client.why_not_pyslurm
+    assert "24.11.0 does not fit" in client.remarks()[0]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,9 @@ CONTROLLER = json.dumps(
         | {"return_to_service": 1},
     ]
 )
-END = json.dumps(["end", {"blind": [], "asked": 1, "without_json": [], "why_not_pyslurm": ""}])
+END = json.dumps(
+    ["end", {"blind": [], "asked": 1, "without_json": [], "overload": "", "why_not_pyslurm": ""}]
+)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),

@@ -174,3 +174,19 @@ def test_an_abort_before_the_effect_ends_the_run_without_one(bench: Bench) -> No
     with pytest.raises(CannotDo, match="cancelled"):
         bench.requests.approve(run.id, None, BOB, Door.CLI)
     assert bench.world.effects == []
+
+
+def test_where_the_bots_own_right_is_missing_it_is_told_and_nothing_is_done(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, {"light": LIGHT})
+    bench.policy = replace(
+        bench.policy,
+        lacks=lambda _cluster, verb: f"nodewarden may not {verb}" if verb == "lamp.on" else "",
+    )
+    bench.restart()
+    run = bench.go(bench.ask("light", node="l1"))
+    assert run.state is RunState.SUCCEEDED
+    assert run.plan is not None
+    assert (run.plan.gate, run.plan.summary) == ("observe", "nodewarden may not lamp.on")
+    assert bench.world.effects == []
