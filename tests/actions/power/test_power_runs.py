@@ -106,6 +106,10 @@ def library(tmp_path: Path) -> Path:
     return root
 
 
+def _pass(plugs: Plugs, span: timedelta) -> None:
+    plugs.forward(span)
+
+
 @pytest.fixture
 def night(tmp_path: Path, library: Path) -> Iterator[Night]:
     def site(line: Line) -> ClusterSite:

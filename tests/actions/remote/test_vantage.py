@@ -56,7 +56,7 @@ def test_an_address_is_an_argument_and_nothing_else(host: Host, connect: Connect
 
 def test_a_host_is_no_witness_of_itself() -> None:
     found = vantage((22,)).from_node(SILENT, SILENT, "127.0.0.1")
-    assert found.answer is Answer.NOT_ASKED
+    assert (found.answer, found.evidence) == (Answer.NOT_ASKED, "it is the host itself")
 
 
 def test_a_neighbour_that_may_not_be_asked_has_asked_nobody() -> None:
