@@ -117,7 +117,7 @@ def night(tmp_path: Path, library: Path) -> Iterator[Night]:
             whole_site(line),
             vantage=SimulatedVantage(line=line),
             power=SimulatedPower(line=line),
-            pause=Plugs(path=line.path).forward,
+            pause=lambda span: _pass(Plugs(path=line.path), span),
         )
 
     with bench_over(tmp_path, small_world(), site=site) as bench:
