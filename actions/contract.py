@@ -130,7 +130,8 @@ class Call:
     cause: str
     """Short cause for marks: at most 16 characters, from our own texts."""
     marks: tuple[Mark, ...] = ()
-    """Open marks of ours on this node, and all reservations of ours, from the ledger."""
+    """Open marks of ours on this node and on those that the argument `nodes` names, and all reservations
+    of ours, from the ledger."""
     now: datetime
     seen: Overview | None = None
     """Only in the looks of a plan over many targets: the cluster as it was seen once for all of them.

@@ -74,6 +74,9 @@ def holding(scene: Scene, call: Call) -> Holding:
         return _other(_writer(node), f"{node.name} was set FAIL by {_writer(node)}: {_text(node)}")
     if node.draining:
         return _drained(scene, call, reading)
+    if node.base is NodeBase.DOWN and _drain_is_gone(node, call, reading):
+        why = f"{node.name} is {node.state}: Slurm took our drain away with {_text(node)}"
+        return Holding(holder=Holder.NOBODY, owner="nobody", why=why)
     if node.base is NodeBase.DOWN and reading.kind in {ReasonKind.FOREIGN, ReasonKind.MARK}:
         return _other(_writer(node), f"{node.name} is DOWN, by {_writer(node)}: {_text(node)}")
     return Holding(holder=Holder.NOBODY, owner="nobody", why=f"{node.name} is {node.state}")
@@ -147,6 +150,16 @@ def _drained(scene: Scene, call: Call, reading: ReasonReading) -> Holding:
     if marks and marks[0].text:
         why += f"; our drain of {marks[0].run} was made in another boot and proves nothing now"
     return Holding(holder=Holder.SLURM, owner="slurm", why=why)
+
+
+def _drain_is_gone(node: Node, call: Call, reading: ReasonReading) -> bool:
+    """Whether it carries the text of an open drain of ours, without the flag: a reboot that Slurm gives
+    up after ResumeTimeout leaves it so (measured).
+    """
+    found = reading.mark
+    if found is None or found.instance != call.instance:
+        return False
+    return any(mark.run == found.run for mark in our_marks(call, node.name))
 
 
 def _marked(node: Node, call: Call, reading: ReasonReading, marks: tuple[Mark, ...]) -> Holding:

@@ -233,7 +233,7 @@ class Answers:
             node=node,
             arguments={"node": node},
             cause="",
-            marks=marks_on(self._parts.ledger.query, cluster, node),
+            marks=marks_on(self._parts.ledger.query, cluster, (node,)),
             now=self._parts.clock.now().wall,
         )
         try:

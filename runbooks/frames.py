@@ -193,7 +193,7 @@ class Frames:
 
     def call(self, frame: Frame, place: Place, attempt: int) -> Call:
         """The call of this place."""
-        marks = marks_on(self._parts.ledger.query, frame.run.cluster, place.node)
+        marks = marks_on(self._parts.ledger.query, frame.run.cluster, _nodes_of(place))
         return _here(replace(self._call(frame), attempt=attempt), place, marks)
 
     def _call(self, frame: Frame, seen: Overview | None = None) -> Call:
@@ -230,7 +230,7 @@ class Frames:
         nodes = dict.fromkeys(item.place.node for item in ahead if item.place.node is not None)
         seen = Overview.of(self._parts.clusters[cluster].snapshot(), tuple(nodes))
         marks, shared = marks_of(self._parts.ledger.query, cluster), self._call(frame, seen)
-        return lambda place: _here(shared, place, marks(place.node))
+        return lambda place: _here(shared, place, marks(_nodes_of(place)))
 
     def place_of(self, frame: Frame, key: str) -> Place:
         """The place of a step that was begun, with the arguments its intent recorded."""
@@ -327,6 +327,13 @@ def _here(call: Call, place: Place, marks: tuple[Mark, ...]) -> Call:
     return replace(
         call, step=place.step.id, node=place.node, arguments=place.arguments, marks=marks
     )
+
+
+def _nodes_of(place: Place) -> tuple[NodeName | None, ...]:
+    """The node that a step is about, and those that it names beside it, as a reservation does."""
+    named = place.arguments.get("nodes")
+    more = named if isinstance(named, list | tuple) else ()
+    return (place.node, *(NodeName(name) for name in more if isinstance(name, str)))
 
 
 def _artefact(run: Run) -> str:

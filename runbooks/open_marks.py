@@ -3,7 +3,8 @@
 Read by the engine for each call, and by the answers at the doors. Writes nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from actions.contract import Mark
@@ -18,17 +19,21 @@ RESERVATION = "reservation"
 _COLUMNS = "node, kind, run, boot_id, text, at_us"
 
 
-def marks_on(query: Query, cluster: ClusterName, node: NodeName | None) -> tuple[Mark, ...]:
-    """Those on this node, and every reservation of ours: which nodes one holds, the cluster tells."""
+def marks_on(
+    query: Query, cluster: ClusterName, nodes: Collection[NodeName | None]
+) -> tuple[Mark, ...]:
+    """Those on these nodes, and every reservation of ours: which nodes one holds, the cluster tells."""
     sql = (
         f"SELECT {_COLUMNS} FROM marks WHERE cluster = ? "  # noqa: S608
-        "AND (kind = ? OR node = ?)"
+        "AND (kind = ? OR node IN (SELECT value FROM json_each(?)))"
     )
-    return tuple(_marks(cluster, query(sql, (cluster, RESERVATION, node))))
+    return tuple(_marks(cluster, query(sql, (cluster, RESERVATION, json.dumps(list(nodes))))))
 
 
-def marks_of(query: Query, cluster: ClusterName) -> Callable[[NodeName | None], tuple[Mark, ...]]:
-    """What `marks_on` would give for each node of the cluster, read once."""
+def marks_of(
+    query: Query, cluster: ClusterName
+) -> Callable[[Collection[NodeName | None]], tuple[Mark, ...]]:
+    """What `marks_on` would give for any nodes of the cluster, read once."""
     sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ?"  # noqa: S608
     on_nodes: dict[NodeName | None, tuple[Mark, ...]] = {}
     reservations: tuple[Mark, ...] = ()
@@ -37,7 +42,10 @@ def marks_of(query: Query, cluster: ClusterName) -> Callable[[NodeName | None], 
             reservations = (*reservations, mark)
         else:
             on_nodes[mark.node] = (*on_nodes.get(mark.node, ()), mark)
-    return lambda node: (*on_nodes.get(node, ()), *reservations)
+    return lambda nodes: (
+        *(mark for node in nodes for mark in on_nodes.get(node, ())),
+        *reservations,
+    )
 
 
 def _marks(cluster: ClusterName, rows: Iterable[tuple[Any, ...]]) -> Iterable[Mark]:

@@ -136,11 +136,16 @@ def _covered(step: PlannedStep) -> JsonMap:
     }
 
 
+NOBODY = "nobody"
+"""Owner of a node that nobody holds, as looks name it (`actions.ownership`)."""
+
+
 def deviation(planned: PlannedStep, seen: Observation, ours: str) -> str:
     """Why what is seen now is not what was approved; the empty string when it still is.
 
     A job that ended or a target that already is so voids nothing (design 5), nor does a node that
-    an earlier step of the same run made its own (`ours` is that owner).
+    an earlier step of the same run made its own (`ours` is that owner), or that was ours in the plan
+    and is nobody's now: what takes it out again was in the plan too.
     """
     if seen.standing in {Standing.OURS, Standing.FOREIGN}:
         return ""
@@ -149,7 +154,8 @@ def deviation(planned: PlannedStep, seen: Observation, ours: str) -> str:
             f"the node was restarted since the plan was made "
             f"(boot {planned.boot_id or 'unknown'}, now {seen.boot_id or 'unknown'})"
         )
-    if seen.owner not in {planned.owner, ours}:
+    gave_back = planned.standing == Standing.OURS.value and seen.owner == NOBODY
+    if seen.owner not in {planned.owner, ours} and not gave_back:
         return f"the node belonged to {planned.owner or 'nobody'}, now to {seen.owner or 'nobody'}"
     return _more_jobs(planned.jobs_end, seen.jobs_end)
 

@@ -25,7 +25,7 @@ from actions.contract import (
 from actions.node import readings
 from actions.node.emptied import emptied
 from actions.node.fitting import first
-from actions.node.restart import Boot, planned_boot, restarted
+from actions.node.restart import UNDER_WAY, Boot, planned_boot, restarted
 from actions.node.restore import drain_command
 from actions.node.settings import NODE, Hands
 from actions.node.writing import changed, last_look
@@ -35,7 +35,6 @@ from actions.settling import saved_at
 from config.durations import format_duration
 from config.permissions import Permission
 
-UNDER_WAY = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
 _NO_PROGRAM = frozenset({"", "(null)", "none"})
 
 _SPEC = ActionSpec(

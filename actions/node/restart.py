@@ -7,10 +7,11 @@ so only a minute counts, and only where a boot id cannot be read.
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from actions.cluster import Node
+from actions.cluster import Node, NodeBase
 from actions.contract import Call
 from actions.ownership import UNKNOWN_BOOT
 
+UNDER_WAY = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
 _MOVED = timedelta(seconds=60)
 
 
@@ -28,6 +29,13 @@ class Boot:
         """The boot that the node is in now; `boot_id` as observations carry it."""
         known = "" if boot_id == UNKNOWN_BOOT else boot_id
         return cls(boot_id=known, boot_time=node.boot_time)
+
+
+def gave_up(node: Node) -> bool:
+    """Whether Slurm waits for no restart any more: DOWN, and the drain that stood before is gone with it
+    (measured after ResumeTimeout). With ReturnToService=2 it would be IDLE as soon as it comes back.
+    """
+    return node.base is NodeBase.DOWN and not node.draining and not node.flags & UNDER_WAY
 
 
 def planned_boot(call: Call) -> Boot:

@@ -27,7 +27,7 @@ from actions.contract import (
 from actions.node import readings
 from actions.node.emptied import emptied, held
 from actions.node.readings import Jobs
-from actions.node.restart import Boot, moment, planned_boot, restarted
+from actions.node.restart import Boot, gave_up, moment, planned_boot, restarted
 from actions.node.settings import NODE, Hands
 from actions.ownership import UNKNOWN_BOOT
 from config.json_values import JsonMap
@@ -64,6 +64,11 @@ _SPEC = ActionSpec(
         "condition": Field(type=ValueType.TEXT, help="what was waited for"),
         "boot_id": Field(
             type=ValueType.TEXT, help="for rebooted: the boot id now, or empty", required=False
+        ),
+        "gave_up": Field(
+            type=ValueType.TRUTH,
+            help="for rebooted: Slurm gave it up after ResumeTimeout, and its drain with it",
+            required=False,
         ),
     },
     looks_only=True,
@@ -113,6 +118,8 @@ class WaitFor:
             return _refused(str(error))
         if not missing:
             return Done(output=self._output(call, node, str(condition)))
+        if condition == "rebooted" and gave_up(node):
+            return Done(output={**self._output(call, node, "rebooted"), "gave_up": True})
         if until is not None and call.now >= until:
             why = f"{node.name} is not {condition} at its deadline {deadline}: {missing}"
             return Failed(error=why, kind=FailureKind.PERMANENT)
@@ -123,7 +130,7 @@ class WaitFor:
         if condition != "rebooted":
             return output
         boot_id = readings.boot_id(call, self.hands)
-        return {**output, "boot_id": "" if boot_id == UNKNOWN_BOOT else boot_id}
+        return {**output, "gave_up": False, "boot_id": "" if boot_id == UNKNOWN_BOOT else boot_id}
 
     def _rebooted(self, call: Call, before: Boot) -> tuple[Node, str]:
         """The node, and why it does not run another boot than before. Raises Unreadable, Refusal."""

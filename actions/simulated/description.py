@@ -115,6 +115,7 @@ class Description(_Part):
     preempt_type: Literal["preempt/none", "preempt/qos", "preempt/partition_prio"] = "preempt/none"
     qos_preempts: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     boot_takes: timedelta = timedelta(seconds=90)
+    canary_takes: timedelta = timedelta(seconds=30)
     nodes: tuple[NodesPart, ...] = Field(min_length=1)
     partitions: tuple[PartitionPart, ...] = ()
     jobs: tuple[JobPart, ...] = ()
@@ -136,6 +137,7 @@ def describe(description: Mapping[str, object]) -> World:
             return_to_service=wanted.return_to_service,
             reboot_program=wanted.reboot_program,
             resume_timeout=wanted.resume_timeout,
+            canary_takes=wanted.canary_takes,
             preempt_type=wanted.preempt_type,
             qos_preempts=wanted.qos_preempts,
         ),

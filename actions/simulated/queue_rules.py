@@ -102,7 +102,7 @@ def _one_pass(state: State) -> None:
         wait = _not_yet(state, job)
         if wait:
             job.state_reason = wait
-        elif job.partition in blocked:
+        elif job.partition in blocked and not job.reservation:
             job.state_reason = "Priority"
         else:
             _start_or_wait(state, job, blocked)

@@ -7,13 +7,15 @@ the bot leaves: the ledger and the world.
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from actions.canary.settings import CanaryRules
 from actions.catalogue import ClusterSite, SiteRules, registry
 from actions.contract import Page, PageReceipt
+from actions.simulated.canary import SimulatedCanary
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.simulated.plugs import Plugs
 from actions.simulated.server import SimulationServer
@@ -24,7 +26,7 @@ from config.actors import Actor, ActorKind, Door
 from config.clock import EPOCH, Instant, from_microseconds
 from config.ids import ActorId, ClusterName, RunId
 from config.json_values import Json, JsonMap
-from config.node_names import NodeName, NodeSet
+from config.node_names import NodeSet
 from config.permissions import Allowed, Decision, Permission
 from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
@@ -40,8 +42,11 @@ from runbooks.projection import RunProjector
 from runbooks.requests import Requests, RunRequest
 from runbooks.run import Run
 from runbooks.run_rows import load, select
+from runbooks.values import settle
 
 SIM = ClusterName("sim")
+CANARY = "canary"
+"""Account of the canary."""
 ANN = Actor(id=ActorId("p-ann"), kind=ActorKind.PERSON, name="ann", roles=frozenset({"oncall"}))
 OTHERS = tuple(
     Actor(id=ActorId(f"p-{name}"), kind=ActorKind.PERSON, name=name, roles=frozenset({"oncall"}))
@@ -83,9 +88,17 @@ def whole_site(line: Line) -> ClusterSite:
         nodes=SimulatedNodes(line=line),
         history=cluster,
         changes=cluster,
+        jobs=cluster,
+        canary=SimulatedCanary(line=line),
+        canary_rules=CanaryRules(user=CANARY, time_limit=timedelta(minutes=10)),
         units=frozenset({"slurmd"}),
         close=lambda: None,
     )
+
+
+def without_canary(line: Line) -> ClusterSite:
+    """A site that has configured no canary."""
+    return replace(whole_site(line), canary=None, canary_rules=None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,7 +171,7 @@ class Bench:
         request = RunRequest(
             runbook=runbook,
             cluster=SIM,
-            parameters=parameters,
+            parameters=settle(self.parts.library.definition(runbook).runbook, parameters),
             actor=ANN,
             door=Door.CLI,
             reason="test",
@@ -187,7 +200,9 @@ class Bench:
         now = self.now()
         rows = self.ledger.query("SELECT min(due_us) FROM runs WHERE open = 1 AND due_us > 0")
         stored = [from_microseconds(rows[0][0])] if rows[0][0] is not None else []
-        acting = any(run.state.acts for run in select(self.ledger.query, "open = 1"))
+        still = tuple(select(self.ledger.query, "open = 1"))
+        callers = {run.parent for run in still}
+        acting = any(run.state.acts for run in still if run.id not in callers)
         times = [at for at in (*laters, *stored) if at is not None and at > now]
         return min(times, default=None) if acting else None
 
@@ -206,6 +221,11 @@ class Bench:
     def children(self, run: RunId) -> tuple[Run, ...]:
         """Runs that it called."""
         return tuple(select(self.ledger.query, f"parent = '{run}'"))
+
+    def asked(self, run: RunId) -> Run:
+        """The run at which it stands: itself, or the innermost open one that it called."""
+        still = [child for child in self.children(run) if child.open]
+        return self.asked(still[-1].id) if still else self.run(run)
 
     def plan(self, run: RunId) -> Plan:
         """Its present plan."""

@@ -10,13 +10,13 @@ from actions.simulated.client import Line, SimulatedNodes
 from actions.simulated.writes import FaultKind, WriteVerb
 from config.json_values import Json
 from runbooks.machine import RunState
-from tests.actions.engine_bench import Bench, bench_over
+from tests.actions.engine_bench import Bench, bench_over, without_canary
 from tests.actions.simulated.small import N5, small_world
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with bench_over(tmp_path, small_world()) as made:
+    with bench_over(tmp_path, small_world(), site=without_canary) as made:
         yield made
 
 
@@ -58,7 +58,7 @@ def test_the_drain_stands_until_the_node_is_given_back(bench: Bench) -> None:
 def test_jobs_go_on_to_their_end_before_the_restart(tmp_path: Path) -> None:
     job = {"id": "20", "name": "n", "partition": "short", "nodes": N5, "runs_for": "PT25M"}
     world = small_world(jobs=[job])
-    with bench_over(tmp_path, world) as bench:
+    with bench_over(tmp_path, world, site=without_canary) as bench:
         began = bench.now()
         run = bench.settle(bench.ask("reboot-node", **ask()))
         assert run.state is RunState.SUCCEEDED, run.why
@@ -124,11 +124,42 @@ def test_a_restart_that_never_reached_slurm_is_asked_for_again(bench: Bench) -> 
     assert verbs(bench) == ["drain", "reboot", "resume"]
 
 
-def test_a_host_that_does_not_come_back_stays_drained_and_a_person_is_asked(
-    tmp_path: Path,
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_host_that_does_not_come_back_in_time_is_drained_again_before_it_can_take_work(
+    tmp_path: Path, mode: int
 ) -> None:
-    with bench_over(tmp_path, small_world(boot_takes=10800)) as bench:
+    world = small_world(boot_takes=5400, return_to_service=mode)
+    with bench_over(tmp_path, world) as bench:
         run = bench.settle(bench.ask("reboot-node", **ask()))
         assert run.state is RunState.NEEDS_PERSON
+        assert "did not come back within" in run.why
+        assert verbs(bench) == ["drain", "reboot", "drain"]
+        bench.plugs.forward(timedelta(hours=2))
+        node = bench.cluster.fresh_node(N5)
+        assert node.draining
+        assert node.responding
+
+
+def test_with_a_canary_the_restarted_node_comes_back_through_it(tmp_path: Path) -> None:
+    with bench_over(tmp_path, small_world(jobs=[])) as bench:
+        run = bench.settle(bench.ask("reboot-node", **ask()))
+        assert run.state is RunState.SUCCEEDED, run.why
+        assert verbs(bench)[2:] == [
+            "create_reservation",
+            "canary_start",
+            "resume",
+            "delete_reservation",
+        ]
+
+
+def test_a_person_agrees_once_where_the_site_wants_that(tmp_path: Path) -> None:
+    with bench_over(tmp_path, small_world(jobs=[]), autonomy="propose") as bench:
+        bench.plugs.pull("fail_canary", node=N5)
+        run = bench.ask("reboot-node", **ask())
+        asked = 0
+        while bench.settle(run).open and bench.asked(run).state is RunState.AWAITING_APPROVAL:
+            asked += 1
+            bench.agree()
+        assert asked == 2
         assert bench.cluster.fresh_node(N5).draining
-        assert verbs(bench) == ["drain", "reboot"]
+        assert verbs(bench)[-2:] == ["drain", "delete_reservation"]

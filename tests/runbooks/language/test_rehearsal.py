@@ -11,7 +11,11 @@ from tests.runbooks.language.test_shipped_library import LIBRARY, REGISTRY
 
 
 def _told(name: str, facts: dict[str, Json], **parameters: Json) -> list[str]:
-    described = Described(parameters=parameters, answers={"node.observe": facts})
+    answers: dict[str, dict[str, Json]] = {
+        "node.observe": facts,
+        "canary.plan": {"enabled": False},
+    }
+    described = Described(parameters=parameters, answers=answers)
     return [
         f"{line.step} {line.verb} {line.text}"
         for line in rehearse(LIBRARY.definition(name), described, REGISTRY)
@@ -32,9 +36,10 @@ def test_a_dead_slurmd_is_started() -> None:
 
 def test_a_called_runbook_is_played_too() -> None:
     down = node("DOWN", "NOT_RESPONDING", slurmd_state="failed", reason_kind="internal")
-    assert _told("node-dropped", down, node="gpu-017")[-4:-1] == [
+    assert _told("node-dropped", down, node="gpu-017")[-5:-1] == [
         "back calls return-node v1",
         "back/facts looks node.observe(node=gpu-017)",
+        "back/canary looks canary.plan(node=gpu-017)",
         "back/resume acts node.return(node=gpu-017, boot_id=)",
     ]
 

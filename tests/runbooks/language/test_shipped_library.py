@@ -20,7 +20,11 @@ LIBRARY = load_library([SHIPPED], REGISTRY)
 NODE_DROPPED = LIBRARY.newest["node-dropped"]
 
 
-OUTPUTS: dict[str, Json] = {"node.await": {"boot_id": "another boot"}}
+OUTPUTS: dict[str, Json] = {
+    "node.await": {"boot_id": "another boot", "gave_up": False},
+    "canary.plan": {"enabled": False},
+    "canary.await": {"passed": True},
+}
 """What steps give that no fact of these tests is about."""
 
 
@@ -123,7 +127,7 @@ def test_only_the_drain_and_the_return_change_a_node_in_the_other_two() -> None:
     drain, back = LIBRARY.newest["drain-node"], LIBRARY.newest["return-node"]
     given: dict[str, Json] = {"nodes": ["gpu-017"], "reason": "fan"}
     assert walk(drain, given, {}) == ["drain"]
-    assert walk(back, {"node": "gpu-017"}, node()) == ["facts", "resume"]
+    assert walk(back, {"node": "gpu-017"}, node()) == ["facts", "canary", "resume"]
     assert back.on_failure is OnFailure.ESCALATE
 
 
