@@ -4,6 +4,7 @@ Used by `actions.service.start` and `actions.service.restart`. A restart must ne
 it could end a job, or while it could not be told whether it would (hands 4).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from actions.remote_values import HostFacts, Service, ServiceState
 _SECOND = timedelta(seconds=1)
 """systemd's times are whole seconds."""
 _MILLISECOND = timedelta(milliseconds=1)
+_GRES = re.compile(r"(?:^|,)(\w+)(?::[\w.-]*[A-Za-z][\w.-]*)?:(\d{1,9})(?![\w.])", re.ASCII)
 _DOWN = frozenset({ServiceState.INACTIVE, ServiceState.FAILED})
 
 
@@ -87,8 +89,11 @@ def _risks(wanted: Restart) -> Iterator[str]:
             f"{who}: {service.unit} has KillMode={service.kill_mode or 'not read'}, "
             "and only KillMode=process lets running steps survive"
         )
-    if service.delegate == "no":
-        yield f"{who}: {service.unit} has Delegate=no, so its steps lose their cgroups"
+    if service.delegate != "yes":
+        yield (
+            f"{who}: {service.unit} has Delegate={service.delegate or 'not read'}, "
+            "and only with Delegate=yes do its steps keep their cgroups"
+        )
     if wanted.is_slurmd:
         yield from _slurmd_risks(wanted, who)
 
@@ -99,15 +104,36 @@ def _slurmd_risks(wanted: Restart, who: str) -> Iterator[str]:
     if facts is None:
         yield f"{who}: the host could not be read, so a restart may not come back"
         return
-    if facts.slurmd_version and node.version and facts.slurmd_version != node.version:
-        yield f"{who}: slurmd on disk is {facts.slurmd_version}, running is {node.version}"
+    on_disk, running = facts.slurmd_version or "not read", node.version or "not known"
+    if on_disk != running:
+        yield f"{who}: slurmd on disk is {on_disk}, running is {running}"
+    if not facts.munge_ok:
+        yield f"{who}: munge on {node.name} makes no credential that it believes itself"
+    if facts.clock_offset_ms is None:
+        yield f"{who}: the clock of {node.name} was not read"
     offset = abs(facts.clock_offset_ms or 0) * _MILLISECOND
     if offset > wanted.largest_clock_offset:
         yield f"{who}: the clock of {node.name} is off by {int(offset.total_seconds())} s"
+    yield from (f"{who}: {text}" for text in _less_than_configured(node, facts))
+
+
+def _less_than_configured(node: Node, facts: HostFacts) -> Iterator[str]:
+    """What slurmd would register now against slurm.conf: less is INVALID_REG, and more is let pass."""
     for what, seen, configured in (
         ("GPUs", facts.gpus_seen, node.gpus),
         ("CPUs", facts.cpus, node.cpus),
         ("MiB of memory", facts.memory_mib, node.memory_mib),
     ):
         if configured and (seen is None or seen < configured):
-            yield f"{who}: {'?' if seen is None else seen} of {configured} {what} are seen"
+            yield f"{'?' if seen is None else seen} of {configured} {what} are seen"
+    seen_gres, wanted_gres = _counted(facts.gres_seen), _counted(node.gres)
+    if any(seen_gres.get(name, 0) < count for name, count in wanted_gres.items()):
+        yield f"slurmd would register GRES {facts.gres_seen or 'not read'} of {node.gres}"
+
+
+def _counted(gres: str) -> dict[str, int]:
+    """`gpu:h100:8(S:0-1),shard:16` as counts by name; a site may leave out the type on either side."""
+    found: dict[str, int] = {}
+    for name, count in _GRES.findall(gres):
+        found[name] = found.get(name, 0) + int(count)
+    return found

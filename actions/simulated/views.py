@@ -161,6 +161,8 @@ def host_facts(state: State, host: Host) -> HostFacts:
         previous_boot_tail=_faults(host.previous_log),
         booted_at=host.boot_time,
         slurmd_version=state.settings.version,
+        munge_ok="munge" not in host.units or host.units["munge"].state is ServiceState.ACTIVE,
+        gres_seen=f"gpu:{host.gpus_present}" if host.gpus_present else "",
     )
 
 

@@ -51,6 +51,8 @@ HEALTHY = HostFacts(
     cpus=64,
     clock_offset_ms=0,
     slurmd_version="25.11.7",
+    munge_ok=True,
+    gres_seen="gpu:h100:8",
 )
 WORKED = CommandResult(exit_code=0)
 QUIET = CommandResult(exit_code=0, output="kernel: quiet\n")

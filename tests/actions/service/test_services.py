@@ -216,7 +216,20 @@ def test_a_restart_with_killmode_process_spares_the_jobs_and_is_allowed() -> Non
         (FakeNodes(unit=slurmd(kill_mode="control-group")), _busy(), "KillMode=control-group"),
         (FakeNodes(unit=slurmd(kill_mode="")), _busy(), "KillMode=not read"),
         (FakeNodes(unit=slurmd(delegate="no")), _busy(), "Delegate=no"),
+        (FakeNodes(unit=slurmd(delegate="")), _busy(), "Delegate=not read"),
         (FakeNodes(facts=None), _busy(), "the host could not be read"),
+        (FakeNodes(facts=replace(HEALTHY, slurmd_version="")), _busy(), "on disk is not read"),
+        (FakeNodes(), _busy(version=""), "running is not known"),
+        (FakeNodes(facts=replace(HEALTHY, munge_ok=False)), _busy(), "munge on gpu-01"),
+        (FakeNodes(facts=replace(HEALTHY, munge_ok=None)), _busy(), "munge on gpu-01"),
+        (FakeNodes(facts=replace(HEALTHY, clock_offset_ms=None)), _busy(), "was not read"),
+        (FakeNodes(facts=replace(HEALTHY, cpus=63)), _busy(), "63 of 64 CPUs"),
+        (FakeNodes(facts=replace(HEALTHY, gres_seen="")), _busy(), "GRES not read of gpu:h100:8"),
+        (
+            FakeNodes(facts=replace(HEALTHY, gres_seen="gpu:h100:7")),
+            _busy(gres="gpu:h100:8(S:0-1),shard:16"),
+            "GRES gpu:h100:7 of gpu:h100:8(S:0-1),shard:16",
+        ),
         (
             FakeNodes(facts=replace(HEALTHY, slurmd_version="26.05.0")),
             _busy(),
@@ -244,6 +257,17 @@ def test_a_restart_that_could_end_a_job_is_refused(
     outcome = verb.do(CALL)
     assert isinstance(outcome, Failed)
     assert (outcome.kind, nodes.done) == (FailureKind.REFUSED, [])
+
+
+@pytest.mark.parametrize("seen", ["gpu:8", "gpu:h100:8", "gpu:a:4,gpu:b:4", "gpu:1g.10gb:8,x:1"])
+def test_gres_are_compared_by_name_and_count(seen: str) -> None:
+    nodes = FakeNodes(facts=replace(HEALTHY, gres_seen=seen))
+    assert Restart(_hands(nodes, _busy())).look(CALL).standing is Standing.NOT_SO
+
+
+def test_without_a_job_a_sick_munge_stops_no_restart() -> None:
+    nodes = FakeNodes(unit=slurmd(delegate=""), facts=replace(HEALTHY, munge_ok=False))
+    assert Restart(_hands(nodes)).look(CALL).standing is Standing.NOT_SO
 
 
 def test_a_job_that_starts_between_look_and_restart_stops_it() -> None:
