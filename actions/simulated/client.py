@@ -12,6 +12,7 @@ from pathlib import Path
 
 from actions.cluster import Job, JobChange, Node, Reservation, ReservationWish, Snapshot
 from actions.contract import Unreadable, WriteUnknown, WrittenReason
+from actions.node_readings import FileTail, Folder, PortTried, StackedThread
 from actions.remote_values import (
     BootId,
     CommandResult,
@@ -187,7 +188,7 @@ class SimulatedCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNodes:
-    """`NodeHands` over simulated hosts."""
+    """`NodeHands` and `NodeReadings` over simulated hosts."""
 
     line: Line
 
@@ -241,6 +242,30 @@ class SimulatedNodes:
             return self.line.ask(Sort.READ, verb, arguments)
         except (ConnectionError, LostCall) as error:
             raise Unreadable(str(error)) from error
+
+    def file_tail(self, node: NodeName, user: str, path: str, most: int) -> FileTail:
+        """The end of a file, read as this user."""
+        given = {"node": node, "user": user, "path": wire.clean(path), "most": most}
+        return stage.FILE_TAIL.validate_json(self._read("file_tail", given))
+
+    def file_list(self, node: NodeName, user: str, folder: str, pattern: str) -> Folder:
+        """Entries of one folder, read as this user."""
+        given = {"node": node, "user": user, "folder": wire.clean(folder)}
+        answer = self._read("file_list", {**given, "pattern": wire.clean(pattern)})
+        return stage.FOLDER.validate_json(answer)
+
+    def stacks(self, node: NodeName, job: int) -> tuple[StackedThread, ...]:
+        """Where the processes of a job stand."""
+        return stage.STACKS.validate_json(self._read("stacks", {"node": node, "job": job}))
+
+    def unit_log(self, node: NodeName, unit: str, lines: int) -> CommandResult:
+        """The last lines of a unit's journal."""
+        return _result(self._read("unit_log", {"node": node, "unit": unit, "lines": lines}))
+
+    def tcp_try(self, node: NodeName, host: str, ports: Sequence[int]) -> tuple[PortTried, ...]:
+        """Whether another host answers that node."""
+        given = {"node": node, "host": wire.clean(host), "ports": list(ports)}
+        return stage.PORTS.validate_json(self._read("tcp_try", given))
 
     def _write(self, verb: str, node: NodeName, unit: str, effect_id: str) -> CommandResult:
         """A command that changes something; no answer is a result without exit code."""

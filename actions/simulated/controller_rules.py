@@ -7,7 +7,7 @@ overwrites the Reason, an own verdict of slurmctld keeps an older one.
 from datetime import datetime
 
 from actions.contract import Rejected, WrittenReason
-from actions.simulated import queue_rules, saving
+from actions.simulated import queue_rules, saving, training_rules
 from actions.simulated.machines import Host
 from actions.simulated.state import ISSUED, REQUESTED, Due, DueKind, NodeRecord, State
 
@@ -173,6 +173,7 @@ def _answered(state: State, node: NodeRecord, host: Host) -> None:
     node.unflag("NOT_RESPONDING")
     if not host.steps_stuck:
         queue_rules.release_all(state, node)
+    training_rules.forget_stale(state, host)
     mode = state.settings.return_to_service
     if node.down and (mode == 2 or (mode == 1 and node.reason == NOT_RESPONDING)):  # noqa: PLR2004
         node.down = False

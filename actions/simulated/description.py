@@ -25,8 +25,10 @@ from actions.simulated.state import (
     Settings,
     State,
 )
+from actions.simulated.training import Checkpoint, Training
 from actions.simulated.world import World
 from config.ids import ClusterName, JobId
+from config.job_settings import CheckpointFormat
 from config.node_names import expand, expand_unchecked
 
 UNITS = (
@@ -68,6 +70,19 @@ class PartitionPart(_Part):
     preempt_mode: Literal["OFF", "REQUEUE", "CANCEL"] = "OFF"
 
 
+class TrainingPart(_Part):
+    """What a job trains, and where its checkpoints go."""
+
+    folder: str
+    format: CheckpointFormat = CheckpointFormat.DCP
+    marker: str = ""
+    step_takes: timedelta = Field(default=timedelta(seconds=1), gt=timedelta(0))
+    checkpoint_every: int = Field(default=100, ge=1)
+    save_takes: timedelta = timedelta(seconds=5)
+    steps_done: int = Field(default=0, ge=0)
+    """The newest checkpoint at the start, from which it has just gone on; 0 for none."""
+
+
 class JobPart(_Part):
     """One job: running on `nodes` when they are given, pending otherwise."""
 
@@ -97,6 +112,7 @@ class JobPart(_Part):
     stdout: str = ""
     constraint: str = ""
     shared: bool = True
+    training: TrainingPart | None = None
     started_ago: timedelta = timedelta(hours=30)
     runs_for: timedelta | None = None
     time_limit: timedelta = timedelta(days=7)
@@ -251,9 +267,25 @@ def _add_job(state: State, part: JobPart) -> None:
         array_task=task.strip("[]"),
     )
     state.jobs[number] = record
+    if part.training is not None:
+        state.trainings[number] = _training(state, part.training)
     if nodes:
         queue_rules.start(state, record, nodes)
         record.started_at = state.now - part.started_ago
+
+
+def _training(state: State, part: TrainingPart) -> Training:
+    """What it trains."""
+    done = Checkpoint(step=part.steps_done, at=state.now, done_at=state.now)
+    return Training(
+        step_takes=part.step_takes,
+        checkpoint_every=part.checkpoint_every,
+        save_takes=part.save_takes,
+        format=part.format,
+        folder=part.folder,
+        marker=part.marker,
+        checkpoints=[done] if part.steps_done else [],
+    )
 
 
 def _plan_plug(world: World, plug: Mapping[str, object]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import SkipValidation
 
 from actions.remote_values import Reach, ServiceState
-from actions.simulated import host_rules
+from actions.simulated import host_rules, training_rules
 from actions.simulated.lookups import host_named, unit_of
 from actions.simulated.machines import BmcMood
 from actions.simulated.state import State
@@ -130,7 +130,14 @@ def log_kernel(state: Here, *, node: NodeName, line: str) -> None:
 
 def stick_steps(state: Here, *, node: NodeName, stuck: bool = True) -> None:
     """Processes of jobs ignore SIGKILL: the node stays COMPLETING, then Slurm drains it."""
-    host_named(state, node).steps_stuck = stuck
+    host = host_named(state, node)
+    host.steps_stuck = stuck
+    training_rules.reap(host)
+
+
+def stop_ranks(state: Here, *, node: NodeName, stopped: bool = True) -> None:
+    """SIGSTOP (or SIGCONT) to every process of a job on it."""
+    host_named(state, node).ranks_stopped = stopped
 
 
 def freeze_node(state: Here, *, node: NodeName, frozen: bool = True) -> None:

@@ -104,6 +104,7 @@ def power_off(state: State, host: Host, why: str) -> None:
     host.powered = False
     host.previous_log, host.kernel_log = [*host.kernel_log, why], []
     host.steps_stuck = False
+    host.ranks, host.doomed = {}, frozenset()
     for unit in host.units.values():
         unit.state, unit.since, unit.main_pid = ServiceState.INACTIVE, state.now, 0
 

@@ -77,6 +77,12 @@ class Host:
     slurmd_started_at: datetime
     steps_stuck: bool = False
     """A process of a job ignores SIGKILL: the node stays COMPLETING."""
+    ranks: dict[int, int] = field(default_factory=dict)
+    """Jobs with processes here, and the restart count of the start to which they belong."""
+    doomed: frozenset[int] = frozenset()
+    """Jobs whose processes were told to end: those in D state do so when they leave it."""
+    ranks_stopped: bool = False
+    """SIGSTOP: they do nothing, and SIGKILL still ends them."""
 
     def runs(self, unit: str) -> bool:
         """Whether that unit is active on a powered host."""

@@ -12,7 +12,9 @@ from actions.contract import Rejected
 from actions.simulated import job_rules, queue_rules
 from actions.simulated.lookups import job_numbered, nodes_named
 from actions.simulated.state import Due, DueKind, JobRecord, State
+from actions.simulated.training import Training
 from config.ids import JobId
+from config.job_settings import CheckpointFormat
 from config.node_names import expand
 
 Here = Annotated[State, SkipValidation]
@@ -91,6 +93,26 @@ def fill_queue(state: Here, *, partition: str, count: int, user: str = "bo") -> 
     for number in numbers:
         state.jobs[number].time_limit = state.jobs[number].runs_for = _DAY
     return numbers
+
+
+def train_job(  # noqa: PLR0913  what a trainer is told
+    state: Here,
+    *,
+    job: int,
+    folder: str,
+    format: CheckpointFormat = CheckpointFormat.DCP,  # noqa: A002  the word of the settings
+    step_takes: timedelta = timedelta(seconds=1),
+    checkpoint_every: int = 100,
+) -> None:
+    """Its owner's script trains from now on, with checkpoints below that folder."""
+    job_numbered(state, job)
+    state.trainings[job] = Training(
+        step_takes=step_takes,
+        checkpoint_every=checkpoint_every,
+        save_takes=5 * step_takes,
+        format=format,
+        folder=folder,
+    )
 
 
 def require_nodes(state: Here, *, job: int, nodes: str) -> None:

@@ -5,7 +5,7 @@ Called by `controller_rules` and `world`. A job ends only through `leave`, so th
 
 from heapq import nsmallest
 
-from actions.simulated import placing, preemption
+from actions.simulated import placing, preemption, training_rules
 from actions.simulated.state import Due, DueKind, JobRecord, NodeRecord, State
 from config.node_names import NodeName
 
@@ -20,6 +20,7 @@ def start(state: State, job: JobRecord, nodes: tuple[NodeName, ...]) -> None:
     job.started_at, job.begin_at = state.now, None
     for name in nodes:
         state.nodes[name].jobs[job.slurm_id] = job.gpus_per_node if job.shared else 0
+    training_rules.started(state, job)
     if job.runs_for is not None:
         state.later(
             state.now + job.runs_for,
@@ -44,6 +45,7 @@ def leave(state: State, job: JobRecord, outcome: str, why: str) -> None:
     job.state, job.next_state, job.completing = "COMPLETING", outcome, frozenset(job.nodes)
     for name in job.nodes:
         host = state.hosts[name]
+        training_rules.killed(host, job.slurm_id)
         if host.slurmd_answers and not host.steps_stuck:
             release(state, job, name)
         elif host.steps_stuck:

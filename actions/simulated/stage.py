@@ -12,8 +12,10 @@ from pydantic import TypeAdapter
 
 from actions.cluster import Job, Node, Reservation, Snapshot
 from actions.contract import Canary, WrittenReason
+from actions.node_readings import FileTail, Folder, PortTried, StackedThread
 from actions.power_hands import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
+from actions.simulated import job_files
 from actions.simulated.state import Effect, Happening
 from actions.simulated.wire import Request, Sort
 from actions.simulated.world import World
@@ -38,6 +40,10 @@ EFFECTS: TypeAdapter[tuple[Effect, ...]] = TypeAdapter(tuple[Effect, ...])
 HISTORY: TypeAdapter[tuple[Happening, ...]] = TypeAdapter(tuple[Happening, ...])
 REASONS: TypeAdapter[tuple[WrittenReason, ...]] = TypeAdapter(tuple[WrittenReason, ...])
 MOMENT: TypeAdapter[datetime] = TypeAdapter(datetime)
+FILE_TAIL: TypeAdapter[FileTail] = TypeAdapter(FileTail)
+FOLDER: TypeAdapter[Folder] = TypeAdapter(Folder)
+STACKS: TypeAdapter[tuple[StackedThread, ...]] = TypeAdapter(tuple[StackedThread, ...])
+PORTS: TypeAdapter[tuple[PortTried, ...]] = TypeAdapter(tuple[PortTried, ...])
 CANARY: TypeAdapter[Canary] = TypeAdapter(Canary)
 POWER: TypeAdapter[PowerReading] = TypeAdapter(PowerReading)
 TRIED: TypeAdapter[Tried] = TypeAdapter(Tried)
@@ -173,8 +179,36 @@ _READS: dict[str, Callable[[World, Mapping[str, Any], timedelta], bytes]] = {
     "kernel_log": lambda world, given, _: RESULT.dump_json(
         world.kernel_log(_node(given), bool(given["previous_boot"]))
     ),
+    "file_tail": lambda world, given, _: FILE_TAIL.dump_json(
+        job_files.tail(
+            world.state, _node(given), str(given["user"]), str(given["path"]), int(given["most"])
+        )
+    ),
+    "file_list": lambda world, given, _: FOLDER.dump_json(
+        job_files.listed(
+            world.state,
+            _node(given),
+            str(given["user"]),
+            str(given["folder"]),
+            str(given["pattern"]),
+        )
+    ),
+    "stacks": lambda world, given, _: STACKS.dump_json(
+        job_files.stacks(world.state, _node(given), int(given["job"]))
+    ),
+    "unit_log": lambda world, given, _: RESULT.dump_json(
+        job_files.unit_log(world.state, _node(given), str(given["unit"]), int(given["lines"]))
+    ),
+    "tcp_try": lambda world, given, _: PORTS.dump_json(
+        job_files.tcp_try(world.state, _node(given), str(given["host"]), _ports(given))
+    ),
     "run": lambda world, given, _: RESULTS.dump_json(world.run(_nodes(given), _command(given))),
 }
+
+
+def _ports(arguments: Mapping[str, Any]) -> tuple[int, ...]:
+    """The ports that are tried."""
+    return tuple(int(port) for port in arguments["ports"])
 
 
 def _command(arguments: Mapping[str, Any]) -> tuple[str, ...]:

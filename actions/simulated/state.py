@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from actions.contract import WrittenReason
 from actions.simulated.machines import Host
+from actions.simulated.training import Training
 from config.ids import ClusterName, JobId
 from config.node_names import NodeName
 
@@ -309,6 +310,10 @@ class State:
     jobs: dict[int, JobRecord] = field(default_factory=dict)
     partitions: dict[str, PartitionRecord] = field(default_factory=dict)
     reservations: dict[str, ReservationRecord] = field(default_factory=dict)
+    trainings: dict[int, Training] = field(default_factory=dict)
+    """What the jobs of these numbers train."""
+    stale_ranks: frozenset[tuple[NodeName, int]] = frozenset()
+    """Hosts and jobs where a rank of an earlier start was left when the job started again."""
     effects: list[Effect] = field(default_factory=list)
     history: deque[Happening] = field(default_factory=lambda: deque(maxlen=HISTORY_KEPT))
     due: list[tuple[datetime, int, Due]] = field(default_factory=list)

@@ -39,6 +39,7 @@ from actions.simulated import (
     power_rules,
     queue_rules,
     reboot_rules,
+    training_rules,
     views,
     write_rules,
 )
@@ -101,6 +102,7 @@ class World:
             self._happen(due)
             self._move()
         state.now = max(state.now, now)
+        training_rules.move(state)
 
     def snapshot(self, limit: timedelta) -> Snapshot:
         """As the controller answers it. Raises Unreadable."""
@@ -280,6 +282,7 @@ class World:
         """What slurmctld does at once after anything has changed."""
         reboot_rules.issue_due(self.state)
         queue_rules.schedule(self.state)
+        training_rules.move(self.state)
 
     def _postpone(self, write: Write, fault: Fault) -> None:
         """Put the effect on the list of what will happen, unless it is lost for good."""
