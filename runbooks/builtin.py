@@ -47,6 +47,22 @@ DECIDE_PERSON: Final = ActionSpec(
     looks_only=True,
 )
 
+FENCE_CONFIRM: Final = ActionSpec(
+    name="fence.confirm",
+    version=1,
+    summary="Asks a person whether a machine certainly writes nothing any more; goes on once one says so.",
+    permission=Permission.NODE_READ,
+    parameters={
+        "node": Field(type=ValueType.NODE, help="node whose host is silent"),
+        "evidence": Field(type=ValueType.FACTS, help="list of sentences", required=False),
+    },
+    output={
+        "by": Field(type=ValueType.TEXT, help="id of the person who said so"),
+        "why": Field(type=ValueType.TEXT, help="how that person knows"),
+    },
+    looks_only=True,
+)
+
 TELL: Final = ActionSpec(
     name="tell",
     version=1,
@@ -60,6 +76,10 @@ TELL: Final = ActionSpec(
 BUILTINS: Final[Mapping[str, ActionSpec]] = {
     DIAGNOSE.name: DIAGNOSE,
     DECIDE_PERSON.name: DECIDE_PERSON,
+    FENCE_CONFIRM.name: FENCE_CONFIRM,
     TELL.name: TELL,
 }
 """By name."""
+
+ASKED: Final = frozenset({DECIDE_PERSON.name, FENCE_CONFIRM.name})
+"""Those at which a run stops until a person has answered."""

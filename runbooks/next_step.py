@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from actions.contract import ActionSpec
 from config.ids import RunId
 from config.node_names import NodeName
-from runbooks.builtin import DECIDE_PERSON
+from runbooks.builtin import ASKED, FENCE_CONFIRM
 from runbooks.machine import RunState
 from runbooks.model import OnFailure, Runbook, Step
 from runbooks.places import Frame, Place, holds, keys_at, passed, place, targets
 from runbooks.run import Run, StepRecord, StepState, step_key
 
 __all__ = [
-    "PERSON",
     "Act",
     "CallRunbook",
     "Finish",
@@ -171,7 +170,6 @@ Next = (
 
 OBSERVE = "observe"
 """The gate of a plan that is only told (`runbooks.rails.PlanGate`)."""
-PERSON = DECIDE_PERSON.name
 
 
 def next_step(frame: Frame) -> Next:
@@ -195,6 +193,11 @@ def next_step(frame: Frame) -> Next:
 
 def _asked_of_person(here: Place) -> str:
     """What a person is to decide, with the first thing to consider."""
+    if here.step.do == FENCE_CONFIRM.name:
+        return (
+            f"is it certain that {here.node} writes nothing any more? Say done, and how you know: "
+            "its power is off, its disks and links are gone. Otherwise abort"
+        )
     say = str(here.arguments.get("say", "a person decides"))
     suggest = here.arguments.get("suggest")
     return f"{say}. First: {suggest}" if suggest else say
@@ -259,7 +262,7 @@ def _at_target(
         if not frame.locked:
             return TakeLocks()
         return CallRunbook(place=here, child=record.child if record else None)
-    if step.do == PERSON:
+    if step.do in ASKED:
         return NeedPerson(place=here, why=_asked_of_person(here))
     if frame.specs[str(step.do)].looks_only:
         return Read(place=here)

@@ -11,12 +11,13 @@ from actions.contract import Action, ActionSpec, Call, Observation, Standing
 from config.ids import ClusterName
 from config.json_values import JsonMap
 from config.node_names import NodeName
+from runbooks.builtin import ASKED
 from runbooks.expressions import ExpressionError, evaluate
 from runbooks.model import Runbook, Step
-from runbooks.next_step import PERSON
 from runbooks.places import BEHIND, Frame, Place, holds, place, steps_asked, targets
 from runbooks.plan import Plan, PlannedStep
 from runbooks.run import StepState, step_key
+from runbooks.values import nodes_in
 
 _BEHIND = BEHIND | {StepState.FAILED}
 
@@ -36,7 +37,7 @@ def items(frame: Frame, prefix: str = "") -> Iterator[Item]:
     """Every effect that is still ahead of this run, called runbooks included."""
     ran = {record.step for record in frame.run.steps.values() if record.state in _BEHIND}
     for step in frame.runbook.steps:
-        if step.approve is not None or step.do == PERSON:
+        if step.approve is not None or step.do in ASKED:
             continue
         if step.do is not None and frame.specs[step.do].looks_only:
             continue
@@ -151,11 +152,19 @@ def diagnosis_of(frame: Frame) -> JsonMap:
 
 def _locks(frame: Frame, planned: list[PlannedStep]) -> tuple[str, ...]:
     """Resources of the plan: its nodes, and what the runbook names itself."""
-    named = [f"node:{entry.node}" for entry in planned if entry.node is not None]
+    named = [f"node:{node}" for entry in planned for node in _touched(frame, entry)]
     for template in frame.runbook.locks:
         value = evaluate(template, {**frame.run.parameters, "steps": {}})
         named.extend(str(part) for part in (value if isinstance(value, list) else [value]))
     return tuple(sorted(set(named)))
+
+
+def _touched(frame: Frame, entry: PlannedStep) -> tuple[NodeName, ...]:
+    """The node of a planned step, and every other that its arguments name: those that it reserves."""
+    spec = frame.specs[entry.action.partition("@")[0]]
+    types = {name: field.type for name, field in spec.parameters.items()}
+    own = () if entry.node is None else (entry.node,)
+    return (*own, *nodes_in(types, entry.arguments or {}))
 
 
 def atoms(

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from actions.contract import ActionSpec, ValueType
 from config.json_values import Json, JsonMap
 from config.yaml_reader import YamlProblems, read
-from runbooks.builtin import BUILTINS, DECIDE_PERSON, DIAGNOSE
+from runbooks.builtin import ASKED, BUILTINS, DIAGNOSE
 from runbooks.definition import Definition
 from runbooks.diagnosis import as_output, diagnose
 from runbooks.expressions import ExpressionError, evaluate, truth, value_of
@@ -144,8 +144,8 @@ class _Play:
         wrong = misfits(spec.parameters, given)
         if wrong:
             self._end(key, "wrong", "; ".join(wrong))
-        if spec is DECIDE_PERSON:
-            self._end(key, "person", str(given.get("say", "")))
+        if name in ASKED:
+            self._end(key, "person", str(given.get("say", name)))
         if spec is DIAGNOSE:
             return self._diagnose(given, key)
         written = ", ".join(f"{word}={value}" for word, value in given.items())

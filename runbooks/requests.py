@@ -19,6 +19,7 @@ from config.ids import ActorId, ClusterName, PlanHash, RunId
 from config.json_values import Json, JsonMap
 from config.node_names import NodeName
 from runbooks.definition import Definition
+from runbooks.fence import word_of
 from runbooks.in_hand import pages_over
 from runbooks.intents import marked
 from runbooks.journal import next_run_id
@@ -242,6 +243,8 @@ class Requests:
             "why": reason[:1000],
             **self._marks(step, done),
         }
+        if done and (word := word_of(self._parts, run, step, actor, reason)):
+            data["output"] = word
         event = Event(
             kind=EventKind.STEP_RESOLVED,
             actor=actor.id,

@@ -15,6 +15,7 @@ from actions.simulated.plugs import Plugs
 from actions.simulated.power import SimulatedPower, SimulatedVantage
 from actions.simulated.writes import FaultKind, WriteVerb
 from config.actors import Door
+from config.ids import ActorId
 from runbooks.engine import Engine
 from runbooks.library_files import load_library, release_file
 from runbooks.machine import RunState
@@ -60,6 +61,23 @@ steps:
     with: {node: "{{ node }}"}
 on_failure: escalate
 """
+BY_WORD = """
+runbook: fence-by-word
+version: 1
+title: Ask whether a node is dead
+permission: node.read
+parameters:
+  node: {type: node, help: node}
+steps:
+  - id: sure
+    do: fence.confirm
+    with: {node: "{{ node }}"}
+  - id: told
+    do: tell
+    with: {say: "{{ steps.sure.output.by }} says {{ node }} is dead: {{ steps.sure.output.why }}"}
+on_failure: escalate
+"""
+BOOKS = {"fence-node": FENCE, "revive-node": REVIVE, "fence-by-word": BY_WORD}
 POWER = {WriteVerb.POWER_OFF, WriteVerb.POWER_ON, WriteVerb.POWER_CYCLE}
 
 
@@ -100,7 +118,7 @@ class Night:
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     root = tmp_path / "site"
-    for name, text in (("fence-node", FENCE), ("revive-node", REVIVE)):
+    for name, text in BOOKS.items():
         (root / "library" / name).mkdir(parents=True)
         (root / "library" / name / "v1.yaml").write_text(text)
     return root
@@ -121,7 +139,7 @@ def night(tmp_path: Path, library: Path) -> Iterator[Night]:
         )
 
     with bench_over(tmp_path, small_world(), site=site) as bench:
-        for name in ("fence-node", "revive-node"):
+        for name in BOOKS:
             release_file(library, f"library/{name}/v1.yaml", [library], bench.parts.specs)
         yield Night(bench, library)
 
@@ -263,3 +281,30 @@ def test_a_node_that_was_revived_stays_drained_until_its_gate(night: Night) -> N
     node = bench.cluster.fresh_node(N5)
     assert (node.draining, node.responding) == (True, True)
     assert night.switched() == ["power_off", "power_on"]
+
+
+def test_a_person_may_say_that_a_host_is_dead_and_is_named_for_it(night: Night) -> None:
+    bench = night.bench
+    run = bench.ask("fence-by-word", node=N1)
+    asked = bench.settle(run)
+    assert asked.state is RunState.NEEDS_PERSON
+    assert "is it certain that gpu-1 writes nothing any more" in asked.why
+    desk = replace(OTHERS[0], id=ActorId("p-desk"), name="night-desk", shared=True)
+    with pytest.raises(CannotDo, match="night-desk cannot say that a machine is dead"):
+        bench.requests.resume(run, desk, "it looks dead", True)
+    with pytest.raises(CannotDo, match="a reason is needed"):
+        bench.requests.resume(run, OTHERS[0], "", True)
+    bench.requests.resume(run, OTHERS[0], "pulled both plugs", True)
+    ended = bench.settle(run)
+    assert ended.state is RunState.SUCCEEDED
+    assert bench.output(run, "sure") == {"by": "p-bob", "why": "pulled both plugs"}
+    assert bench.output(run, "told")["say"] == "p-bob says gpu-1 is dead: pulled both plugs"
+
+
+def test_who_is_not_sure_leaves_the_question_open(night: Night) -> None:
+    bench = night.bench
+    run = bench.ask("fence-by-word", node=N1)
+    bench.settle(run)
+    bench.requests.resume(run, OTHERS[0], "cannot see the rack", False)
+    assert bench.settle(run).state is RunState.NEEDS_PERSON
+    assert "told" not in bench.run(run).steps
