@@ -12,6 +12,7 @@ from actions.cluster import KNOWN_FLAGS, Node, NodeBase, Overview
 from bot.commands import VERBS, Verb
 from bot.identities import Identities
 from bot.inventory import Inventory
+from bot.left_marks import LeftMarks
 from bot.phrases import Command, Misread
 from bot.replies import Reply, done
 from config.clock import from_microseconds
@@ -116,7 +117,8 @@ class Lists:
             f"{cluster}/{node} {kind} by {run} since {from_microseconds(at):%Y-%m-%d %H:%M} UTC"
             for cluster, node, kind, run, at in rows
         ]
-        return _same(lines)
+        left = LeftMarks(self._parts.ledger, self._inventory.clusters, self._inventory.snapshot)
+        return _same([*lines, *left.lines()])
 
     def _hands_off(self, _command: Command) -> Listed:
         rows = self._parts.ledger.query(

@@ -29,6 +29,7 @@ from bot.diagnostics import Doctor, Finding
 from bot.identities import Identities
 from bot.inventory import Inventory
 from bot.left_marks import LeftMarks
+from bot.left_marks import LeftMarks
 from bot.left_nodes import LeftNodes
 from bot.named_pager import NamedPager
 from bot.node_checks import NodeChecks, NodeFaults
@@ -54,6 +55,7 @@ from runbooks.paging import DEADLINE, Paging
 from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
+from runbooks.reservation_watch import ReservationWatch
 from runbooks.reservation_watch import ReservationWatch
 from runbooks.worker import Worker
 
@@ -201,6 +203,9 @@ def _wire(
     marks = LeftMarks(ledger, inventory.clusters, inventory.snapshot)
     doctor.doors.append(marks.findings)
     answers.notices.append(marks.lines)
+    marks = LeftMarks(ledger, inventory.clusters, inventory.snapshot)
+    doctor.doors.append(marks.findings)
+    answers.notices.append(marks.lines)
     paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
     duties = _duties(below, parts, paging, anchoring, (checks, ways))
     answers.notices.append(duties.hanging)
@@ -249,11 +254,20 @@ def _duties(
             Duty("counting refusals", below.gate.flush),
             Duty("watching drains", MarkWatch(ledger, clock, inventory.snapshot).tick),
             Duty("watching reservations", _reservations(below).tick),
+            Duty("watching reservations", _reservations(below).tick),
             Duty("checking the bot's rights", checks[0].tick, CLUSTERS),
             Duty("checking the way to nodes", checks[1].tick, CLUSTERS),
         ),
         ledger,
         clock,
+    )
+
+
+def _reservations(below: _Below) -> ReservationWatch:
+    """What compares our reservations with those of the clusters."""
+    inventory = below.inventory
+    return ReservationWatch(
+        below.ledger, below.ground.clock, inventory.snapshot, tuple(inventory.clusters())
     )
 
 

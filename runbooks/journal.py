@@ -222,9 +222,10 @@ class Journal:
             why = forbidden(transaction, now, intent, self._parts.policy)
             if why:
                 return why
-            transaction.append(
-                run_event(EventKind.STEP_INTENDED, now, intended(intent), intent.place)
-            )
+            data = intended(intent)
+            if intent.spec.sets_mark and root != run:
+                data["mark_run"] = root  # in whose name it is written and looked for again
+            transaction.append(run_event(EventKind.STEP_INTENDED, now, data, intent.place))
             return ""
 
         return self._ledger.commit(decide, Urgency.INTENT)

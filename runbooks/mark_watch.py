@@ -1,8 +1,8 @@
-"""Reads our open marks again: Slurm forgets the last seconds of a killed controller (hands 1).
+"""Reads our open drains again: Slurm forgets the last seconds of a killed controller (hands 1).
 
 Called by the worker at each tick with the shared snapshots. A drain of ours that is gone is recorded
 and, when the controller started anew since, paged: it is not set again by itself, because nobody
-can tell a forgotten drain from one that a person lifted.
+can tell a forgotten drain from one that a person lifted. Reservations: `runbooks.reservation_watch`.
 """
 
 import json

@@ -130,7 +130,7 @@ def _intended(cursor: ProjectionCursor, record: Record) -> None:
             (
                 *_marked(record),
                 data["mark"],
-                record.event.run,
+                data.get("mark_run", record.event.run),
                 data["looked"].get("boot_id", ""),
                 "",
                 microseconds(record.at),

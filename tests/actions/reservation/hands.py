@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from actions.cluster import Job, JobChange, Node, Reservation, ReservationWish
-from actions.contract import Call, Mark, UnknownJob, Unreadable
+from actions.contract import Call, Mark, Rejected, UnknownJob, Unreadable
 from actions.reservation.settings import Hands, ReservationSettings
 from config.ids import JobId
 from config.node_names import NodeName
@@ -53,6 +53,8 @@ class FakeJobs:
     write_error: Exception | None = None
     write_happens: bool = True
     silent_after: bool = False
+    delete_refused: int = 0
+    """So many times, because a job points to it."""
 
     def fresh_job(self, job: JobId) -> Job:
         raise UnknownJob(job)
@@ -80,6 +82,9 @@ class FakeJobs:
         self._write(f"nodes {name} {','.join(nodes)}", listed)
 
     def delete_reservation(self, name: str) -> None:
+        if self.delete_refused:
+            self.delete_refused -= 1
+            raise Rejected("Requested reservation is in use")
         left = tuple(found for found in self.cluster.reservations if found.name != name)
         self._write(f"delete {name}", left)
 
