@@ -103,9 +103,10 @@ class Jobs(Core):
     def cancel(self, number: int) -> None:
         """End a job; returns when its nodes are free of it."""
         self.run("scancel", str(number))
-        self.wait_for(lambda: self._gone(number), f"job {number} to leave its nodes")
+        self.wait_for(lambda: self.gone(number), f"job {number} to leave its nodes")
 
-    def _gone(self, number: int) -> bool:
+    def gone(self, number: int) -> bool:
+        """Whether the job has left its nodes."""
         shown = self.run("squeue", "--noheader", "--states=all", "--format=%i %T")
         states = dict(line.split() for line in shown.splitlines())
         ongoing = {"PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING"}

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from bot.testbed.options import TestbedError
 
+SCRATCH = "/run/scratch"
+"""A node's own disk, as the node sees it, where it has been given one."""
 _ROUTES = Path("/proc/net/route")
 _PRIVATE = (ipaddress.IPv4Network("10.0.0.0/8"), ipaddress.IPv4Network("172.16.0.0/12"))
 _TRIES = 256

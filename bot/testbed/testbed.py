@@ -9,15 +9,15 @@ from typing import Self
 from bot.testbed import layout, network, preparation, processes, requirements
 from bot.testbed.cluster_faults import ClusterFaults
 from bot.testbed.commands import ask
-from bot.testbed.jobs import Jobs
 from bot.testbed.link_faults import LinkFaults
 from bot.testbed.node_faults import NodeFaults
 from bot.testbed.options import TestbedError
+from bot.testbed.training import Training
 
 _ACCOUNT = "research"
 
 
-class SlurmTestbed(NodeFaults, LinkFaults, ClusterFaults, Jobs):
+class SlurmTestbed(NodeFaults, LinkFaults, ClusterFaults, Training):
     """A real Slurm with virtual nodes below one folder; a context manager.
 
     The folder must not exist yet, its path must be short (Unix sockets lie below it), and other

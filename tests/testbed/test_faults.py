@@ -50,20 +50,6 @@ def test_a_job_survives_a_restart_of_slurmd(slurm_testbed: SlurmTestbed) -> None
     slurm_testbed.cancel(job.id)
 
 
-def test_a_job_dies_with_a_slurmd_that_nobody_starts() -> None:
-    if why := SlurmTestbed.missing():
-        pytest.skip(why)
-    options = TestbedOptions(slurmd_timeout=15)
-    with fresh_folder() as folder, SlurmTestbed(folder, nodes=3, options=options) as testbed:
-        job = testbed.train(("gpu-01", "gpu-02"))
-
-        testbed.kill_slurmd("gpu-01")
-
-        testbed.wait_for(lambda: testbed.job(job.id)["Restarts"] != "0", "the requeue")
-        assert "DOWN" in testbed.node_states("gpu-01")
-        assert "Reason=Not responding [slurm@" in testbed.run("scontrol", "show", "node", "gpu-01")
-
-
 def test_a_killed_slurmd_is_a_failed_unit(slurm_testbed: SlurmTestbed) -> None:
     slurm_testbed.kill_slurmd("gpu-10")
     dead = slurm_testbed.unit("gpu-10")
