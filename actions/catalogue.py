@@ -5,7 +5,7 @@ each verb finds the hands of the cluster that its call names.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -30,6 +30,10 @@ from actions.contract import (
     ReasonHistory,
 )
 from actions.host_look import Eyes
+from actions.job.idle_spare import idle_spare
+from actions.job.settings import Hands as JobVerbs
+from actions.job.settings import JobSettings
+from actions.job.verbs import actions as job_actions
 from actions.node.settings import Hands as NodeVerbs
 from actions.node.settings import NodeSettings
 from actions.node.verbs import actions as node_actions
@@ -69,6 +73,7 @@ from actions.slurm.tools import SlurmSettings
 from actions.vantage import Vantage
 from config.clock import Clock
 from config.ids import ClusterName
+from config.job_settings import Restartable
 from config.node_names import NodeName
 from config.redaction import Redactor
 from config.secret_store import SecretStore
@@ -135,6 +140,8 @@ class SiteRules:
     """The nodes that share a budget with this one."""
     boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
     """How long a boot takes in the pool of this node; None where the site has not said."""
+    restartable: Callable[[ClusterName], Sequence[Restartable]] = lambda _cluster: ()
+    """Which jobs go on from a checkpoint, as the site says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +294,7 @@ def registry(
             *canary_actions(_canary_hands(clusters, site)),
             *power_actions(_power_hands(clusters, site, rules)),
             *reservation_actions(_reservation_hands(clusters, site, rules)),
+            *job_actions(_job_hands(clusters, site, rules)),
         ):
             found.setdefault(action.spec.name, {})[name] = action
     verbs: dict[str, Action] = {name: _ByCluster(actions) for name, actions in found.items()}
@@ -309,6 +317,12 @@ def contracts() -> dict[str, ActionSpec]:
     of_reservations = ReservationVerbs(
         clusters={}, jobs={}, settings=ReservationSettings(hands_off=lambda *_: "")
     )
+    of_jobs = JobVerbs(
+        clusters={},
+        jobs={},
+        settings=JobSettings(hands_off=lambda *_: "", spare=idle_spare),
+        pause=lambda _: None,
+    )
     of_power = PowerVerbs(
         clusters={},
         eyes=Eyes(nodes=unreached),
@@ -322,6 +336,7 @@ def contracts() -> dict[str, ActionSpec]:
         *canary_actions(CanaryVerbs(clusters={})),
         *power_actions(of_power),
         *reservation_actions(of_reservations),
+        *job_actions(of_jobs),
         *page_actions(_NoPager()),
     )
     return {verb.spec.name: verb.spec for verb in verbs}
@@ -378,6 +393,21 @@ def _reservation_hands(
         clusters=clusters,
         jobs={} if site.jobs is None else {site.cluster.name: site.jobs},
         settings=ReservationSettings(hands_off=rules.hands_off),
+    )
+
+
+def _job_hands(
+    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
+) -> JobVerbs:
+    name = site.cluster.name
+    return JobVerbs(
+        clusters=clusters,
+        jobs={} if site.jobs is None else {name: site.jobs},
+        settings=JobSettings(
+            hands_off=rules.hands_off, spare=idle_spare, restartable=rules.restartable(name)
+        ),
+        pause=site.pause,
+        powers={name: site.power},
     )
 
 

@@ -29,7 +29,6 @@ from bot.diagnostics import Doctor, Finding
 from bot.identities import Identities
 from bot.inventory import Inventory
 from bot.left_marks import LeftMarks
-from bot.left_marks import LeftMarks
 from bot.left_nodes import LeftNodes
 from bot.named_pager import NamedPager
 from bot.node_checks import NodeChecks, NodeFaults
@@ -55,7 +54,6 @@ from runbooks.paging import DEADLINE, Paging
 from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
-from runbooks.reservation_watch import ReservationWatch
 from runbooks.reservation_watch import ReservationWatch
 from runbooks.worker import Worker
 
@@ -203,9 +201,6 @@ def _wire(
     marks = LeftMarks(ledger, inventory.clusters, inventory.snapshot)
     doctor.doors.append(marks.findings)
     answers.notices.append(marks.lines)
-    marks = LeftMarks(ledger, inventory.clusters, inventory.snapshot)
-    doctor.doors.append(marks.findings)
-    answers.notices.append(marks.lines)
     paging = Paging(ledger, NamedPager(pager=pager, named=identities.named), clock)
     duties = _duties(below, parts, paging, anchoring, (checks, ways))
     answers.notices.append(duties.hanging)
@@ -254,20 +249,11 @@ def _duties(
             Duty("counting refusals", below.gate.flush),
             Duty("watching drains", MarkWatch(ledger, clock, inventory.snapshot).tick),
             Duty("watching reservations", _reservations(below).tick),
-            Duty("watching reservations", _reservations(below).tick),
             Duty("checking the bot's rights", checks[0].tick, CLUSTERS),
             Duty("checking the way to nodes", checks[1].tick, CLUSTERS),
         ),
         ledger,
         clock,
-    )
-
-
-def _reservations(below: _Below) -> ReservationWatch:
-    """What compares our reservations with those of the clusters."""
-    inventory = below.inventory
-    return ReservationWatch(
-        below.ledger, below.ground.clock, inventory.snapshot, tuple(inventory.clusters())
     )
 
 
@@ -288,7 +274,10 @@ def _parts(below: _Below, pager: Pager, checks: ClusterChecks) -> Parts:
         for name, cluster in settings.clusters.items()
     }
     rules = SiteRules(
-        hands_off=Labels(ledger, protected).why, pool=pools.nodes, boot_time=pools.boot_time
+        hands_off=Labels(ledger, protected).why,
+        pool=pools.nodes,
+        boot_time=pools.boot_time,
+        restartable=lambda name: settings.clusters[name].restartable,
     )
     verbs = registry(below.sites, rules, pager)
     specs = {**{name: action.spec for name, action in verbs.items()}, **BUILTINS}

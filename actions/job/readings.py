@@ -100,7 +100,9 @@ def may_still_write(call: Call, hands: Hands, node: Node) -> str:
     power, said = hands.powers.get(call.cluster), "no way to its power is configured"
     if power is not None:
         try:
-            readings = (power.status(node.name), power.status(node.name))
+            readings = [power.status(node.name)]
+            hands.pause(hands.settings.between_readings)
+            readings.append(power.status(node.name))
         except (Unreadable, Refusal) as error:
             said = f"its power cannot be read: {str(error)[:120]}"
         else:

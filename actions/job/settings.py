@@ -34,6 +34,8 @@ class JobSettings:
     spare: Callable[[Snapshot, Node, Job], Spare]
     """Chooses the node that replaces this one for this job."""
     restartable: Sequence[Restartable] = ()
+    between_readings: timedelta = timedelta(seconds=5)
+    """Between the two readings that say off: one that is on its way through the BMC is not two."""
     quiet_after_start: timedelta = timedelta(seconds=60)
     """After a start of slurmctld nothing acts for so long: states are not settled yet (hands 1)."""
 
@@ -46,5 +48,7 @@ class Hands:
     jobs: Mapping[ClusterName, JobHands]
     """The same clusters, where jobs and reservations can be written."""
     settings: JobSettings
+    pause: Callable[[timedelta], None]
+    """Waits in the calling worker thread."""
     powers: Mapping[ClusterName, PowerHands] = field(default_factory=dict)
     """Of the clusters whose machines' power can be asked."""

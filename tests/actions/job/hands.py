@@ -208,6 +208,7 @@ def hands(
         settings=JobSettings(
             hands_off=lambda _cluster, node: hands_off(node), spare=spare, restartable=rules
         ),
+        pause=lambda _: None,
         powers={} if power is None else {CLUSTER: power},
     )
 
