@@ -1,6 +1,6 @@
 """What the verbs on power work with. Made by `actions.catalogue`; values only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -8,6 +8,7 @@ from actions.contract import ClusterHands
 from actions.host_look import Eyes
 from actions.power_hands import PowerHands
 from config.ids import ClusterName
+from config.job_settings import Restartable
 from config.node_names import NodeName
 
 
@@ -17,6 +18,8 @@ class PowerSettings:
 
     hands_off: Callable[[ClusterName, NodeName], str]
     """Why no runbook may touch this node (protected host, hands-off label); empty if it may."""
+    restartable: Sequence[Restartable] = ()
+    """Which jobs go on from a checkpoint, by the site's word; of all others work is lost."""
     quiet_after_start: timedelta = timedelta(seconds=60)
     """After a start of slurmctld nothing acts for so long (hands 1)."""
     between_readings: timedelta = timedelta(seconds=5)

@@ -3,9 +3,12 @@
 Used by every verb of this area. Changes nothing.
 """
 
+from dataclasses import replace
+
 from actions.cluster import Job, Node, Snapshot
 from actions.contract import Call, Refusal, UnknownNode, Unreadable
 from actions.host_look import look
+from actions.job_losses import losses
 from actions.ownership import UNKNOWN_BOOT, Scene, holding, our_marks
 from actions.power.hands import Hands
 from actions.power.rules import Seen
@@ -45,6 +48,7 @@ def read(call: Call, hands: Hands) -> Seen:
         reach=reach,
         verdict=verdict,
         power=power,
+        losses=losses(_now(snapshot, name, jobs), (name,), hands.settings.restartable),
         boot_id=scene.boot_id,
     )
 
@@ -97,6 +101,13 @@ def _jobs(call: Call, hands: Hands) -> tuple[tuple[Job, ...], str]:
         return hands.clusters[call.cluster].fresh_jobs(target(call)), ""
     except Refusal as error:
         return (), str(error) or "the job list cannot be believed"
+
+
+def _now(snapshot: Snapshot, node: NodeName, jobs: tuple[Job, ...]) -> Snapshot:
+    """The snapshot with what runs on this node now."""
+    fresh = {job.slurm_id for job in jobs}
+    rest = (job for job in snapshot.jobs if job.slurm_id not in fresh and node not in job.nodes)
+    return replace(snapshot, jobs=(*rest, *jobs))
 
 
 def _boot_id(node: NodeName, hands: Hands) -> str:

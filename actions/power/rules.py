@@ -32,6 +32,8 @@ class Seen:
     verdict: Verdict
     power: PowerReading
     """Off means that it was read off twice."""
+    losses: tuple[JobLoss, ...]
+    """The jobs that end with the power."""
     boot_id: str
     """`unknown` where the host cannot be asked: the plan is void once one is read (hands 2)."""
 
@@ -94,28 +96,5 @@ def contradiction(seen: Seen) -> str:
     )
 
 
-def losses(seen: Seen) -> tuple[JobLoss, ...]:
-    """The jobs that end with the power."""
-    return tuple(_loss(job, seen.node) for job in _holding(seen))
-
-
 def _holding(seen: Seen) -> list[Job]:
     return [job for job in seen.jobs if job.holds_nodes and seen.node.name in job.nodes]
-
-
-def _loss(job: Job, node: Node) -> JobLoss:
-    back = job.batch and job.requeue
-    again = (
-        "Slurm starts it again, from zero as far as is known" if back else "it does not come back"
-    )
-    return JobLoss(
-        job=job.id,
-        slurm_id=job.slurm_id,
-        user=job.user,
-        name=job.name,
-        gpus=job.gpus,
-        nodes=len(job.nodes),
-        comes_back=back,
-        lost=True,
-        why=f"a rank of it is on {node.name}; {again}",
-    )

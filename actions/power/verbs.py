@@ -220,7 +220,7 @@ def _wanted(seen: Seen, against: tuple[str, ...], *, ends: bool) -> Observation:
         raise Unreadable(f"{seen.power.source} says neither on nor off: {seen.power.evidence}")
     why = f"{seen.node.name} is {seen.power.state} ({seen.power.evidence}); {seen.verdict.why}"
     found = _observation(seen, Standing.NOT_SO, why)
-    return replace(found, jobs_end=rules.losses(seen)) if ends else found
+    return replace(found, jobs_end=seen.losses) if ends else found
 
 
 def _observation(seen: Seen, standing: Standing, why: str) -> Observation:

@@ -177,6 +177,12 @@ def test_the_jobs_that_end_are_listed_as_lost(scene: Scene) -> None:
     ]
 
 
+def test_a_job_that_goes_on_from_its_checkpoint_ends_without_losing_work(scene: Scene) -> None:
+    scene.cluster.jobs = (make_job(comment="nw:restartable"),)
+    (found,) = taken(scene).jobs_end
+    assert (found.comes_back, found.lost) == (True, False)
+
+
 def test_our_drain_that_slurmctld_may_forget_is_waited_for(scene: Scene) -> None:
     scene.cluster.nodes[NODE] = OURS
     young = make_call(marks=(make_mark(at=NOW - timedelta(seconds=9)),))
