@@ -24,6 +24,7 @@ from actions.cluster import (
     JobChange,
     Node,
     Overview,
+    Partition,
     Reservation,
     ReservationWish,
     Snapshot,
@@ -310,6 +311,10 @@ class NodeChanges(Protocol):
 
     def reboot(self, node: NodeName) -> None:
         """Plain `scontrol reboot`, without ASAP and nextstate: both would lift a drain (hands 2)."""
+        ...
+
+    def fresh_partition(self, name: str) -> Partition:
+        """This partition now, past any cache. Raises Refusal where there is none of that name."""
         ...
 
     def set_partition_nodes(self, partition: str, nodes: Sequence[NodeName]) -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from actions.cluster import Job, JobChange, Node, Reservation, ReservationWish, Snapshot
-from actions.contract import Unreadable, WriteUnknown, WrittenReason
+from actions.cluster import Job, JobChange, Node, Partition, Reservation, ReservationWish, Snapshot
+from actions.contract import Refusal, Unreadable, WriteUnknown, WrittenReason
 from actions.node_readings import FileTail, Folder, PortTried, StackedThread
 from actions.remote_values import (
     BootId,
@@ -131,6 +131,13 @@ class SimulatedCluster:
     def fresh_job(self, job: JobId) -> Job:
         """This one job now."""
         return stage.JOB.validate_json(self._read("fresh_job", {"job": wire.clean(job)}))
+
+    def fresh_partition(self, name: str) -> Partition:
+        """This partition now. Raises Refusal where there is none of that name."""
+        found = next((one for one in self._snapshot().partitions if one.name == name), None)
+        if found is None:
+            raise Refusal(f"the controller of {self.name} knows no partition {name[:60]!a}")
+        return found
 
     def fresh_reservations(self) -> tuple[Reservation, ...]:
         """All reservations now."""

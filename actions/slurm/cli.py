@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from datetime import timedelta
 
-from actions.cluster import Controller, Job, Node, Reservation, Snapshot
+from actions.cluster import Controller, Job, Node, Partition, Reservation, Snapshot
 from actions.contract import Refusal, Rejected, UnknownJob, Unreadable, WriteUnknown
 from actions.shell import Command, CommandFinished, packages
 from actions.slurm.budget import RATE, QuestionBudget
@@ -176,6 +176,15 @@ class SlurmCli(Changes):
         tools = self._tools(1)
         found = tools.reservations(self._clock.now().wall)
         self._learn(tuple(tools.without_json))
+        return found
+
+    def fresh_partition(self, name: str) -> Partition:
+        """This partition now. Raises Refusal where there is none of that name."""
+        tools = self._tools(1)
+        found = next((one for one in tools.partitions() if one.name == name), None)
+        self._learn(tuple(tools.without_json))
+        if found is None:
+            raise Refusal(f"the controller of {self.name} knows no partition {name[:60]!r}")
         return found
 
     def _send(self, what: str, words: Sequence[str], writes: int = 1) -> None:

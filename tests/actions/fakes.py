@@ -228,6 +228,13 @@ class FakeCluster:
 
         self._write(f"reboot {node}", write)
 
+    def fresh_partition(self, name: str) -> Partition:
+        self._answer()
+        found = next((one for one in self.partitions if one.name == name), None)
+        if found is None:
+            raise Refusal(f"no partition {name}")
+        return found
+
     def set_partition_nodes(self, partition: str, nodes: Sequence[NodeName]) -> None:
         def write() -> None:
             self.partitions = tuple(

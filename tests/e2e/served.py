@@ -23,6 +23,7 @@ clusters:
     ssh_config: {ssh_config}
     units: [slurmd]
     channel: {channel}
+    {canary}
     pools:
       train: {{partitions: [train], max_out: 4}}
       spare: {{nodes: "gpu-[11-12]", max_out: 1}}
@@ -69,6 +70,7 @@ class ServedBot:
         given = {
             "slack": "",
             "channel": "C0OPS",
+            "canary": "",
             "ann": "T0TEST/U0ANN",
             "ben": "T0TEST/U0BEN",
             "vic": "T0TEST/U0VIC",
