@@ -9,10 +9,9 @@ its mounts and networks end with it. `network.py` says how the machines are conn
 Who is who: slurmctld runs as `slurm`, slurmd as root, the bot as an ordinary user with
 AdminLevel=Admin, jobs as another ordinary user, foreign drains by a third.
 
-On a node the bot is not root. What needs root goes through process 1 of the node, a root-owned
-helper with a fixed verb list (`start`, `stop`, `restart`, `show` of the unit slurmd), which checks
-the caller's uid on its Unix socket: the same split as sudo or polkit would give, without needing
-either installed. The `systemctl` in the node's PATH is its client.
+On a node the bot is not root. What needs root goes through sudo and `nodewarden-helper`, installed
+on each node as an admin would (`root_access.py`). The `systemctl` in the node's PATH asks process 1
+of the node, which lets nobody but root change a unit.
 
 It must never touch the system's /etc (it adds its OS users, nothing else), listen outside of its
 own namespaces, change a route or an interface that it did not make, or end a process that it did

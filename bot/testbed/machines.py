@@ -13,7 +13,6 @@ from bot.testbed import network, root_access
 from bot.testbed.commands import environment
 from bot.testbed.configuration import CONTROLLER
 from bot.testbed.layout import Layout
-from bot.testbed.options import TestbedOptions
 from bot.testbed.requirements import program
 
 Json = dict[str, Any]
@@ -61,8 +60,6 @@ def main_spec(layout: Layout) -> Json:
         "hostname": CONTROLLER,
         "units": units,
         "autostart": ["munged", *layout.nodes],
-        "shared_units": [],
-        "shared_with": -1,
         "binds": [(f"{folder}/etc/hosts", "/etc/hosts")],
     }
 
@@ -100,7 +97,7 @@ def _mariadbd(layout: Layout) -> list[str]:
     ]
 
 
-def node_spec(layout: Layout, node: str, options: TestbedOptions) -> Json:
+def node_spec(layout: Layout, node: str) -> Json:
     """One virtual node."""
     home = layout.node_folder(node)
     slurmd = [program("slurmd"), "-D", "-N", node, "-f", str(layout.slurm_conf)]
@@ -119,8 +116,6 @@ def node_spec(layout: Layout, node: str, options: TestbedOptions) -> Json:
             "down": [program("ip"), "link", "set", network.CABLE, "down"],
             "up": [program("ip"), "-batch", f"{home}/network"],
         },
-        "shared_units": ["slurmd"],
-        "shared_with": pwd.getpwnam(options.bot_user).pw_uid,
         "private": ["/run"],
         "folders": ["/run/sshd", NODE_MOUNT],
         "binds": [

@@ -147,7 +147,7 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     write(home / "sshd_config", configuration.sshd_config(layout, node, options))
     keygen(home / "host_key", "root")
     root_access.prepare(layout, node, options, NODE_MOUNT)
-    write(home / "machine.json", json.dumps(node_spec(layout, node, options)), 0o600)
+    write(home / "machine.json", json.dumps(node_spec(layout, node)), 0o600)
 
 
 def keygen(path: Path, owner: str) -> None:

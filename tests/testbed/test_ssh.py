@@ -8,6 +8,8 @@ from bot.testbed import SlurmTestbed
 
 pytestmark = pytest.mark.slurm
 
+_ROOT = "sudo -n /usr/local/sbin/nodewarden-helper"
+
 
 def _ssh(testbed: SlurmTestbed, node: str, command: str) -> subprocess.CompletedProcess[str]:
     argv = ["ssh", "-F", str(testbed.ssh_config), "-o", "ConnectTimeout=2", node, command]
@@ -49,12 +51,18 @@ def test_systemctl_shows_the_real_slurmd(slurm_testbed: SlurmTestbed) -> None:
     assert shown["ActiveEnterTimestamp"].endswith(" UTC")
 
 
-def test_the_bot_starts_a_dead_slurmd_over_ssh(slurm_testbed: SlurmTestbed) -> None:
+def test_the_bot_starts_a_dead_slurmd_by_sudo_and_in_no_other_way(
+    slurm_testbed: SlurmTestbed,
+) -> None:
     slurm_testbed.kill_slurmd("gpu-05")
+    denied = _ssh(slurm_testbed, "gpu-05", "systemctl start slurmd")
+    other = _ssh(slurm_testbed, "gpu-05", "sudo -n systemctl start slurmd")
     dead = _properties(slurm_testbed, "gpu-05", "ActiveState,Result,InactiveEnterTimestamp,MainPID")
-    _says(slurm_testbed, "gpu-05", "systemctl start slurmd")
+    _says(slurm_testbed, "gpu-05", f"{_ROOT} service-start slurmd nw-test-start-1")
     alive = _properties(slurm_testbed, "gpu-05", "ActiveState,MainPID")
 
+    assert denied.stderr == "Failed to start slurmd.service: Access denied\n"
+    assert (other.returncode, other.stderr) == (1, "sudo: a password is required\n")
     assert (dead["ActiveState"], dead["Result"], dead["MainPID"]) == ("failed", "signal", "0")
     assert dead["InactiveEnterTimestamp"].endswith(" UTC")
     assert alive["ActiveState"] == "active"
@@ -63,18 +71,18 @@ def test_the_bot_starts_a_dead_slurmd_over_ssh(slurm_testbed: SlurmTestbed) -> N
 
 def test_a_restart_gives_slurmd_a_new_process(slurm_testbed: SlurmTestbed) -> None:
     before = _properties(slurm_testbed, "gpu-06", "MainPID")
-    _says(slurm_testbed, "gpu-06", "systemctl restart slurmd.service")
+    _says(slurm_testbed, "gpu-06", f"{_ROOT} service-restart slurmd nw-test-restart-1")
 
     assert _properties(slurm_testbed, "gpu-06", "MainPID") != before
     assert _says(slurm_testbed, "gpu-06", "systemctl is-active slurmd") == "active\n"
 
 
 def test_only_slurmd_may_be_touched(slurm_testbed: SlurmTestbed) -> None:
-    denied = _ssh(slurm_testbed, "gpu-06", "systemctl stop sshd")
+    denied = _ssh(slurm_testbed, "gpu-06", f"{_ROOT} service-restart sshd nw-test-sshd-1")
     unknown = _ssh(slurm_testbed, "gpu-06", "systemctl is-active nginx")
 
-    assert denied.returncode == 4
-    assert denied.stderr == "Failed to stop sshd.service: Access denied\n"
+    assert denied.returncode == 64
+    assert "unit sshd is not in the list" in denied.stderr
     assert (unknown.returncode, unknown.stdout) == (3, "inactive\n")
 
 

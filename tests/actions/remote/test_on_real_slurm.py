@@ -11,6 +11,7 @@ from actions.remote.settings import RemoteSettings
 from actions.remote_values import Reach, ServiceState
 from actions.shell import Runner
 from bot.testbed import SlurmTestbed
+from config.node_access import NodeAccess
 from config.node_names import NodeName
 from config.system_clock import SystemClock
 from tests.patience import DEADLINE
@@ -23,7 +24,9 @@ A, B = NodeName("gpu-03"), NodeName("gpu-04")
 @contextmanager
 def hands_on(testbed: SlurmTestbed, limit: timedelta) -> Iterator[RemoteNodes]:
     """Hands that give up after this time."""
-    settings = RemoteSettings(ssh_config=testbed.ssh_config, connect_limit=limit)
+    settings = RemoteSettings(
+        ssh_config=testbed.ssh_config, connect_limit=limit, access=NodeAccess.SUDO
+    )
     hands = RemoteNodes(
         settings, Runner(), SystemClock(), redact=lambda text: text, connected=lambda: True
     )
