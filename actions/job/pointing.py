@@ -1,7 +1,8 @@
 """`job.point` and `job.settle`: a requeued job uses our reservation, and is as before once it runs.
 
 Called by the engine. Each is one update of one job. Slurm lets a reservation go only when no job points
-to it, so whoever points must settle. Neither touches a field that somebody else has changed meanwhile.
+to it, so whoever points must settle. Neither touches a reservation that somebody else has set meanwhile,
+nor ever ExcNodeList: the drain and the reservation keep the job off the sick node without it.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,6 @@ from actions.contract import (
 from actions.job import readings
 from actions.job.settings import JOB, NODE, Hands
 from config.json_values import Json
-from config.node_names import NodeNameError, expand_unchecked
 from config.permissions import Permission
 
 _PARAMETERS = {
@@ -40,12 +40,11 @@ _PARAMETERS = {
         type=ValueType.TEXT, help="the one that the job used before, or empty"
     ),
     "priority": Field(type=ValueType.NUMBER, help="its priority before"),
-    "excluded": Field(type=ValueType.TEXT, help="its ExcNodeList before"),
 }
 _OUTPUT = {
     "reservation": Field(type=ValueType.TEXT, help="reservation of the job after the write"),
     "priority": Field(type=ValueType.NUMBER, help="its priority after it"),
-    "excluded": Field(type=ValueType.TEXT, help="its ExcNodeList after it"),
+    "excluded": Field(type=ValueType.TEXT, help="its ExcNodeList, which is never changed"),
 }
 _POINT = ActionSpec(
     name="job.point",
@@ -59,7 +58,7 @@ _POINT = ActionSpec(
 _SETTLE = ActionSpec(
     name="job.settle",
     version=1,
-    summary="Give a job back the reservation, priority and excluded nodes that it had",
+    summary="Give a job back the reservation and the priority that it had",
     permission=Permission.JOB_REQUEUE,
     parameters=_PARAMETERS,
     output=_OUTPUT,
@@ -138,22 +137,12 @@ def _to_ours(call: Call, _job: Job) -> JobChange:
 def _as_before(call: Call, job: Job) -> JobChange:
     """What differs from before. A reservation that somebody else set meanwhile stays theirs."""
     ours, before = _text(call, "reservation"), _text(call, "reservation_before")
-    priority, excluded = call.arguments.get("priority"), _text(call, "excluded")
+    priority = call.arguments.get("priority")
     wanted = priority if isinstance(priority, int) and priority > 0 else job.priority
     return JobChange(
         reservation=before if job.reservation == ours != before else None,
-        excluded_nodes=None if _same_nodes(job.excluded_nodes, excluded) else excluded,
         priority=None if wanted == job.priority else wanted,
     )
-
-
-def _same_nodes(one: str, other: str) -> bool:
-    if one == other or not one or not other:
-        return one == other
-    try:
-        return expand_unchecked(one) == expand_unchecked(other)
-    except NodeNameError:
-        return False
 
 
 Judge = Callable[[Call, Job], tuple[Standing, str]]

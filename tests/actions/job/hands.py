@@ -240,6 +240,5 @@ def point_call(**changes: Json) -> Call:
         "reservation": HELD,
         "reservation_before": "",
         "priority": 100,
-        "excluded": "",
     }
     return call(**{**before, **changes})
