@@ -4,76 +4,43 @@ Called by `bot.wiring`. What it hands out is the contract's Protocols and one `A
 each verb finds the hands of the cluster that its call names.
 """
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from actions.canary.of_site import open_canary, rules_of
-from actions.canary.settings import CanaryRules
-from actions.canary.settings import Hands as CanaryVerbs
-from actions.canary.verbs import actions as canary_actions
 from actions.contract import (
-    Action,
-    ActionSpec,
-    Call,
-    CanaryHands,
-    ClusterHands,
-    JobHands,
-    NodeChanges,
     NodeHands,
-    Observation,
-    Outcome,
-    Page,
     Pager,
-    PageReceipt,
-    ReasonHistory,
 )
-from actions.host_look import Eyes
-from actions.job.idle_spare import idle_spare
-from actions.job.settings import Hands as JobVerbs
-from actions.job.settings import JobSettings
-from actions.job.verbs import actions as job_actions
-from actions.node.settings import Hands as NodeVerbs
-from actions.node.settings import NodeSettings
-from actions.node.verbs import actions as node_actions
 from actions.page.alertmanager import AlertmanagerPager
 from actions.page.backends import Backend, MaybeAccepted, NotAccepted
 from actions.page.chain import PagerChain
 from actions.page.post import Endpoint
-from actions.page.send import actions as page_actions
 from actions.page.slack_mention import Post, SlackMention
 from actions.page.webhook import WebhookPager
 from actions.power.doors import open_power
-from actions.power.hands import Hands as PowerVerbs
-from actions.power.hands import PowerSettings
 from actions.power.unpowered import NoPower
-from actions.power.verbs import actions as power_actions
-from actions.power_hands import PowerHands
+from actions.registry import changing, contracts, registry
 from actions.remote.access_check import AccessCheck
 from actions.remote.nodes import RemoteNodes
 from actions.remote.reference import reaches_any
 from actions.remote.settings import RemoteSettings
 from actions.remote.unreached import UnreachedNodes
 from actions.remote.vantage import RemoteVantage
-from actions.reservation.settings import Hands as ReservationVerbs
-from actions.reservation.settings import ReservationSettings
-from actions.reservation.verbs import actions as reservation_actions
-from actions.service.settings import Hands as ServiceVerbs
-from actions.service.settings import ServiceSettings
-from actions.service.verbs import actions as service_actions
 from actions.shell import Runner
 from actions.simulated.canary import SimulatedCanary
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.simulated.power import SimulatedPower, SimulatedVantage
+from actions.site import ClusterSite, SiteRules
 from actions.slurm.cli import SlurmCli
 from actions.slurm.history import AccountingHistory
 from actions.slurm.rights import Rights, rights
 from actions.slurm.tools import SlurmSettings
+from actions.spares import NO_SPARES, SpareRules
 from actions.vantage import Vantage
 from config.clock import Clock
 from config.ids import ClusterName
-from config.job_settings import Restartable
 from config.node_names import NodeName
 from config.redaction import Redactor
 from config.secret_store import SecretStore
@@ -92,56 +59,6 @@ __all__ = [
     "open_pager",
     "registry",
 ]
-
-
-def _wait(span: timedelta) -> None:
-    time.sleep(span.total_seconds())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSite:
-    """The hands of one cluster."""
-
-    cluster: ClusterHands
-    nodes: NodeHands
-    access_faults: Callable[[NodeName], tuple[str, ...]] | None = None
-    """What is wrong with the way to one node; None where no node is reached over the network."""
-    vantage: Vantage | None = None
-    """Other places from which a silent host is asked."""
-    power: PowerHands = field(default_factory=NoPower)
-    pause: Callable[[timedelta], None] = _wait
-    """Waits in the calling worker thread."""
-    history: ReasonHistory | None = None
-    """Who wrote which Reason, where accounting can be asked."""
-    canary: CanaryHands | None = None
-    canary_rules: CanaryRules | None = None
-    """What the site says of its canary, where it has one."""
-    changes: NodeChanges | None = None
-    """Writes beyond drain and return, where the back end has them."""
-    jobs: JobHands | None = None
-    """Jobs and reservations, where its back end can write them."""
-    units: frozenset[str]
-    close: Callable[[], None]
-    faults: Callable[[], tuple[str, ...]] = tuple
-    """Why the bot must not act on it, asked at start. Raises Unreadable."""
-    rights: Callable[[], Rights] = Rights
-    """What the bot's user lacks, as far as that shows without acting."""
-    remarks: Callable[[], tuple[str, ...]] = tuple
-    """What `doctor` should say of how the cluster is read; asks nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteRules:
-    """What the verbs must know of the site beside its clusters."""
-
-    hands_off: Callable[[ClusterName, NodeName], str]
-    """Why no runbook may touch this node; empty if it may."""
-    pool: Callable[[ClusterName, NodeName], frozenset[NodeName]]
-    """The nodes that share a budget with this one."""
-    boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
-    """How long a boot takes in the pool of this node; None where the site has not said."""
-    restartable: Callable[[ClusterName], Sequence[Restartable]] = lambda _cluster: ()
-    """Which jobs go on from a checkpoint, as the site says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +91,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
             if settings.canary is None
             else SimulatedCanary(line=line, user=settings.canary.user),
             canary_rules=rules_of(settings.canary),
+            spares=_spare_rules(settings),
             jobs=simulated,
             nodes=SimulatedNodes(line=line),
             vantage=SimulatedVantage(line=line),
@@ -196,6 +114,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         history=AccountingHistory(slurm, ground.runner, ground.clock, ground.pause),
         changes=cluster,
         canary=open_canary(settings.canary, slurm.environment, ground.runner),
+        spares=_spare_rules(settings),
         canary_rules=rules_of(settings.canary),
         jobs=cluster,
         nodes=remote.nodes,
@@ -206,7 +125,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         units=frozenset(settings.units),
         close=remote.close,
         faults=cluster.faults,
-        rights=lambda: rights(slurm, ground.runner, _changing()),
+        rights=lambda: rights(slurm, ground.runner, changing()),
         remarks=cluster.remarks,
     )
 
@@ -245,6 +164,18 @@ def _remote(settings: Cluster, ground: Ground) -> _Remote:
     return _Remote(nodes=nodes, vantage=vantage, access_faults=check.faults, close=nodes.close)
 
 
+def _spare_rules(settings: Cluster) -> SpareRules:
+    """What the site says of its spares."""
+    spares = settings.spares
+    if spares is None:
+        return NO_SPARES
+    return SpareRules(
+        nodes=frozenset(spares.nodes),
+        features=spares.features,
+        partition_edit=spares.partition_edit,
+    )
+
+
 def _nothing() -> None:
     """Nothing was started, so nothing is ended."""
 
@@ -279,165 +210,3 @@ def open_pager(settings: Settings, ground: Ground, mention: Callable[[PageBacken
             case PageKind.SLACK:
                 backends.append(SlackMention(name=name, post=mention(entry)))
     return PagerChain(backends, ground.clock)
-
-
-def registry(
-    sites: Mapping[ClusterName, ClusterSite], rules: SiteRules, pager: Pager
-) -> dict[str, Action]:
-    """Every verb by name."""
-    found: dict[str, dict[ClusterName, Action]] = {}
-    clusters = {name: site.cluster for name, site in sites.items()}
-    for name, site in sites.items():
-        for action in (
-            *node_actions(_node_hands(clusters, site, rules)),
-            *service_actions(_service_hands(clusters, site, rules)),
-            *canary_actions(_canary_hands(clusters, site)),
-            *power_actions(_power_hands(clusters, site, rules)),
-            *reservation_actions(_reservation_hands(clusters, site, rules)),
-            *job_actions(_job_hands(clusters, site, rules)),
-        ):
-            found.setdefault(action.spec.name, {})[name] = action
-    verbs: dict[str, Action] = {name: _ByCluster(actions) for name, actions in found.items()}
-    return verbs | {action.spec.name: action for action in page_actions(pager)}
-
-
-def contracts() -> dict[str, ActionSpec]:
-    """The contract of every verb by name, for who checks runbooks and has no cluster."""
-    unreached = UnreachedNodes()
-    of_nodes = NodeVerbs(
-        clusters={},
-        nodes=unreached,
-        settings=NodeSettings(hands_off=lambda *_: "", pool=lambda *_: frozenset()),
-    )
-    of_services = ServiceVerbs(
-        clusters={},
-        nodes=unreached,
-        settings=ServiceSettings(units=frozenset(), hands_off=lambda *_: ""),
-    )
-    of_reservations = ReservationVerbs(
-        clusters={}, jobs={}, settings=ReservationSettings(hands_off=lambda *_: "")
-    )
-    of_jobs = JobVerbs(
-        clusters={},
-        jobs={},
-        settings=JobSettings(hands_off=lambda *_: "", spare=idle_spare),
-        pause=lambda _: None,
-    )
-    of_power = PowerVerbs(
-        clusters={},
-        eyes=Eyes(nodes=unreached),
-        power=NoPower(),
-        settings=PowerSettings(hands_off=lambda *_: ""),
-        pause=lambda _: None,
-    )
-    verbs = (
-        *node_actions(of_nodes),
-        *service_actions(of_services),
-        *canary_actions(CanaryVerbs(clusters={})),
-        *power_actions(of_power),
-        *reservation_actions(of_reservations),
-        *job_actions(of_jobs),
-        *page_actions(_NoPager()),
-    )
-    return {verb.spec.name: verb.spec for verb in verbs}
-
-
-def _changing() -> Mapping[str, bool]:
-    """Every verb that changes something, with whether it may end a job."""
-    return {name: spec.may_end_jobs for name, spec in contracts().items() if not spec.looks_only}
-
-
-class _NoPager:
-    """Where nothing is carried out, nobody is woken."""
-
-    def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
-        """Nobody was asked."""
-        return ()
-
-
-def _node_hands(
-    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
-) -> NodeVerbs:
-    settings = NodeSettings(hands_off=rules.hands_off, pool=rules.pool, boot_time=rules.boot_time)
-    history = site.history
-    return NodeVerbs(
-        clusters=clusters,
-        nodes=site.nodes,
-        vantage=site.vantage,
-        settings=settings,
-        histories={} if history is None else {site.cluster.name: history},
-        changes={} if site.changes is None else {site.cluster.name: site.changes},
-    )
-
-
-def _canary_hands(clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite) -> CanaryVerbs:
-    name, canary, rules = site.cluster.name, site.canary, site.canary_rules
-    return CanaryVerbs(
-        clusters=clusters,
-        canaries={} if canary is None else {name: canary},
-        rules={} if rules is None else {name: rules},
-    )
-
-
-def _service_hands(
-    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
-) -> ServiceVerbs:
-    settings = ServiceSettings(units=site.units, hands_off=rules.hands_off)
-    return ServiceVerbs(clusters=clusters, nodes=site.nodes, settings=settings)
-
-
-def _reservation_hands(
-    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
-) -> ReservationVerbs:
-    return ReservationVerbs(
-        clusters=clusters,
-        jobs={} if site.jobs is None else {site.cluster.name: site.jobs},
-        settings=ReservationSettings(hands_off=rules.hands_off),
-    )
-
-
-def _job_hands(
-    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
-) -> JobVerbs:
-    name = site.cluster.name
-    return JobVerbs(
-        clusters=clusters,
-        jobs={} if site.jobs is None else {name: site.jobs},
-        settings=JobSettings(
-            hands_off=rules.hands_off, spare=idle_spare, restartable=rules.restartable(name)
-        ),
-        pause=site.pause,
-        powers={name: site.power},
-    )
-
-
-def _power_hands(
-    clusters: Mapping[ClusterName, ClusterHands], site: ClusterSite, rules: SiteRules
-) -> PowerVerbs:
-    return PowerVerbs(
-        clusters=clusters,
-        eyes=Eyes(nodes=site.nodes, vantage=site.vantage),
-        power=site.power,
-        settings=PowerSettings(hands_off=rules.hands_off),
-        pause=site.pause,
-    )
-
-
-class _ByCluster:
-    """One verb, carried out by the hands of the cluster that the call names."""
-
-    def __init__(self, actions: Mapping[ClusterName, Action]) -> None:
-        self._actions = actions
-
-    @property
-    def spec(self) -> ActionSpec:
-        """The same for every cluster."""
-        return next(iter(self._actions.values())).spec
-
-    def look(self, call: Call) -> Observation:
-        """Look with that cluster's hands."""
-        return self._actions[call.cluster].look(call)
-
-    def do(self, call: Call) -> Outcome:
-        """Do it with that cluster's hands."""
-        return self._actions[call.cluster].do(call)

@@ -94,6 +94,8 @@ class ActionSpec:
     mark_on: str = ""
     """Parameter that names what is marked, such as a reservation; empty: the node."""
     clears_mark: str | None = None
+    all_marks: bool = False
+    """Its call carries every open mark of ours in the cluster, not those of its own nodes alone."""
     undo: str | None = None
     """Name of the action that takes it back; `return-node` for a drain (hands 2)."""
     time_limit: timedelta = timedelta(seconds=60)

@@ -27,6 +27,8 @@ class Permission(StrEnum):
     """Restart a running service on a node."""
     NODE_REBOOT = "node.reboot"
     """Restart a node that the bot drained, by `scontrol reboot`; ends no job."""
+    PARTITION_WRITE = "partition.write"
+    """Give a partition another list of nodes, until slurm.conf follows."""
     NODE_POWER = "node.power"
     """Take a machine's power away or give it, through its BMC; two persons approve each plan."""
     JOB_REQUEUE = "job.requeue"

@@ -40,6 +40,7 @@ from config.permissions import Permission, Role
 from config.policy import Policy
 from config.power_settings import Power
 from config.role_entries import RoleEntry
+from config.spare_settings import Spares
 
 
 class Bot(Section):
@@ -164,6 +165,8 @@ class Cluster(Section):
     """The way to the power of its machines. Default: none, and what needs power stops at a person."""
     canary: Canary | None = None
     """What tries a node before it is given back. Default: none, and the gate alone decides."""
+    spares: Spares | None = None
+    """Nodes that stand in for lost ones. Default: none, and only idle nodes of its partitions do."""
     other_actors: tuple[OtherActor, ...] = ()
     """Health checks, vendor agents and teams that drain nodes too. Default: none."""
     restartable: tuple[Restartable, ...] = ()

@@ -18,7 +18,7 @@ from runbooks.definition import Definition
 from runbooks.machine import RunState
 from runbooks.model import Runbook
 from runbooks.next_step import began_last
-from runbooks.open_marks import marks_of, marks_on
+from runbooks.open_marks import all_marks, marks_of, marks_on
 from runbooks.packing import packed
 from runbooks.parts import Parts
 from runbooks.places import Frame, Known, Place, keys_at
@@ -193,7 +193,13 @@ class Frames:
 
     def call(self, frame: Frame, place: Place, attempt: int) -> Call:
         """The call of this place."""
-        marks = marks_on(self._parts.ledger.query, frame.run.cluster, _nodes_of(place))
+        query, cluster = self._parts.ledger.query, frame.run.cluster
+        spec = self._parts.specs.get(str(place.step.do))
+        if spec is not None and spec.all_marks:
+            return _here(
+                replace(self._call(frame), attempt=attempt), place, all_marks(query, cluster)
+            )
+        marks = marks_on(query, cluster, _nodes_of(place))
         return _here(replace(self._call(frame), attempt=attempt), place, marks)
 
     def _call(self, frame: Frame, seen: Overview | None = None) -> Call:

@@ -30,14 +30,19 @@ def marks_on(
     return tuple(_marks(cluster, query(sql, (cluster, RESERVATION, json.dumps(list(nodes))))))
 
 
+def all_marks(query: Query, cluster: ClusterName) -> tuple[Mark, ...]:
+    """Every open mark of ours in the cluster."""
+    sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ?"  # noqa: S608
+    return tuple(_marks(cluster, query(sql, (cluster,))))
+
+
 def marks_of(
     query: Query, cluster: ClusterName
 ) -> Callable[[Collection[NodeName | None]], tuple[Mark, ...]]:
     """What `marks_on` would give for any nodes of the cluster, read once."""
-    sql = f"SELECT {_COLUMNS} FROM marks WHERE cluster = ?"  # noqa: S608
     on_nodes: dict[NodeName | None, tuple[Mark, ...]] = {}
     reservations: tuple[Mark, ...] = ()
-    for mark in _marks(cluster, query(sql, (cluster,))):
+    for mark in all_marks(query, cluster):
         if mark.kind == RESERVATION:
             reservations = (*reservations, mark)
         else:

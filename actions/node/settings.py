@@ -12,6 +12,7 @@ from actions.contract import (
     ReasonHistory,
     ValueType,
 )
+from actions.spares import NO_SPARES, SpareRules
 from actions.vantage import Vantage
 from config.ids import ClusterName
 from config.node_names import NodeName
@@ -30,6 +31,8 @@ class NodeSettings:
     """The nodes that count as one pool with this one, itself included; empty where none does."""
     boot_time: Callable[[ClusterName, NodeName], timedelta | None] = lambda _cluster, _node: None
     """How long a boot takes in the pool of this node; None where the site has not said."""
+    spares: SpareRules = NO_SPARES
+    """What the site says of its spares."""
     slurmd_unit: str = "slurmd"
     quiet_after_start: timedelta = timedelta(seconds=60)
     """After a start of slurmctld nothing acts for so long: states are not settled yet (hands 1)."""

@@ -5,8 +5,10 @@ from actions.node.drain import Drain
 from actions.node.evidence import SaveEvidence
 from actions.node.give_back import GiveBack
 from actions.node.observe import Observe
+from actions.node.partition import restore_partition, write_partition
 from actions.node.reboot import Reboot
 from actions.node.settings import Hands
+from actions.node.spare import ChooseSpare, NameSpares
 from actions.node.wait_for import WaitFor
 
 
@@ -19,4 +21,8 @@ def actions(hands: Hands) -> tuple[Action, ...]:
         Reboot(hands),
         WaitFor(hands),
         SaveEvidence(hands),
+        ChooseSpare(hands),
+        NameSpares(hands),
+        write_partition(hands),
+        restore_partition(hands),
     )
