@@ -111,6 +111,7 @@ class SimulatedPlayground:
             "simulated_socket": str(self._socket),
             "units": ["slurmd", "munge"],
             "protected": "ctl-1",
+            "power": {"kind": "simulated"},
         }
 
     def partitions(self) -> Mapping[str, int]:
