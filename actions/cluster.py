@@ -252,7 +252,8 @@ class Controller:
     cluster: ClusterName
     version: str
     booted_at: datetime | None
-    """Start of this slurmctld: it forgets the last seconds when it is killed (hands 1)."""
+    """Start of this slurmctld, or its take-over where that was later: it forgets the last seconds when
+    it is killed, and knows no node at first (hands 1)."""
     slurmd_timeout: timedelta
     return_to_service: int
     slurm_user: str = ""
@@ -262,6 +263,10 @@ class Controller:
     """Also the limit of `scontrol reboot` (reference 1.12)."""
     preempt_type: str = ""
     """`preempt/none`, `preempt/qos`, `preempt/partition_prio`; empty where it was not read."""
+    in_control: str = ""
+    """Host of the slurmctld that answers; empty where the answer does not tell."""
+    backup: bool = False
+    """Whether that is not the primary one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from actions.contract import Refusal, Rejected, UnknownJob, Unreadable, WriteUnk
 from actions.shell import Command, CommandFinished, packages
 from actions.slurm.budget import RATE, QuestionBudget
 from actions.slurm.changes import Changes, one_job, one_node
+from actions.slurm.control import Control
 from actions.slurm.nodes import UNREADABLE
 from actions.slurm.sight import explained
 from actions.slurm.snapshot_child import AUTO, CLI, request
@@ -63,6 +64,7 @@ class SlurmCli(Changes):
         self._latest_at = timedelta()
         self._flight: Future[Snapshot] | None = None
         self._without_json: tuple[str, ...] = ()
+        self._control = Control()
         self._overload = ""
         self._why_not_pyslurm = ""
         self._pyslurm_ends_its_child = False
@@ -191,9 +193,11 @@ class SlurmCli(Changes):
         """One write to our own cluster. Raises Refusal while a fault stands."""
         tools = self._tools(1)
         # Again at each write: the controller may have been silent, or an older one, at the start.
-        faults = self._faults(tools, tools.controller().controller)
+        controller = tools.controller().controller
+        faults = self._faults(tools, controller)
         if faults:
             raise Refusal("; ".join(faults))
+        self._same_start(controller)
         self._budget.take(writes)
         done = self._runner.run(
             Command(
@@ -204,6 +208,19 @@ class SlurmCli(Changes):
         )
         if not done.ok:
             raise _write_error(what, done)
+
+    def _same_start(self, controller: Controller) -> None:
+        """What was looked at before this write was told by this slurmctld, since its last start."""
+        seen = self._control.seen(controller, self._clock.now().wall)
+        with self._lock:
+            looked_at = self._latest
+            if looked_at is None or looked_at.controller.booted_at == seen.booted_at:
+                return
+            self._latest = None
+        raise Unreadable(
+            f"slurmctld of {self.name} has just started or taken over: it is asked again before "
+            "anything is written"
+        )
 
     def _tools(self, questions: int) -> Tools:
         """The tools, once the budget allows so many questions."""
@@ -274,7 +291,9 @@ class SlurmCli(Changes):
         took = (self._clock.now().monotonic - at.monotonic) / received.asked
         self._overload = received.overload
         self._budget.answered(took=took, limited=bool(received.overload))
-        return received.snapshot
+        snapshot = received.snapshot
+        controller = self._control.seen(snapshot.controller, self._clock.now().wall)
+        return replace(snapshot, controller=controller)
 
 
 class _NoChild(Unreadable):

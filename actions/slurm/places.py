@@ -28,6 +28,9 @@ from config.ids import ClusterName
 
 _SECONDS = re.compile(r"(\d+) sec", re.ASCII)
 _ACCOUNT = re.compile(r"([^()]+)\(\d+\)", re.ASCII)
+_CONTROLLER = re.compile(
+    r"^Slurmctld\((?P<role>\w+)\) at (?P<host>\S+) is (?P<state>UP|DOWN)$", re.ASCII | re.MULTILINE
+)
 _NEVER = timedelta(days=365)
 """Of SlurmdTimeout 0 or UNLIMITED: the controller never sets a silent node DOWN."""
 
@@ -43,6 +46,7 @@ class ControllerFacts:
 def controller_from_text(answer: str) -> ControllerFacts:
     """What `scontrol show config` says."""
     fields = config_fields(answer)
+    role, host = _in_control(answer)
     try:
         user = _ACCOUNT.fullmatch(fields["SlurmUser"])
         return ControllerFacts(
@@ -56,11 +60,19 @@ def controller_from_text(answer: str) -> ControllerFacts:
                 reboot_program=bare(fields["RebootProgram"]),
                 resume_timeout=_seconds(fields["ResumeTimeout"]),
                 preempt_type=bare(fields["PreemptType"]),
+                in_control=host,
+                backup=role not in {"", "primary"},
             ),
             private_data=frozenset(split_words(fields["PrivateData"].lower())) - {"none"},
         )
     except KeyError as error:
         raise UnknownForm(f"the controller's configuration lacks {error.args[0]}") from error
+
+
+def _in_control(answer: str) -> tuple[str, str]:
+    """Role and host of the first controller that is up, in the order in which they take over."""
+    up = [found for found in _CONTROLLER.finditer(answer) if found["state"] == "UP"]
+    return (up[0]["role"], up[0]["host"]) if up else ("", "")
 
 
 def _seconds(text: str) -> timedelta:
