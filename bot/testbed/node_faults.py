@@ -3,7 +3,7 @@
 import signal
 from typing import Any
 
-from bot.testbed import configuration, network
+from bot.testbed import configuration, disks, network
 from bot.testbed.commands import ask, write
 from bot.testbed.core import Core
 from bot.testbed.preparation import keygen, write_known_hosts
@@ -124,6 +124,7 @@ class NodeFaults(Core):
     def reboot(self, node: str) -> None:
         """Everything on the node ends; new boot id, kernel log moved on, `slurmd -b`."""
         ask(self.layout.node_socket(node), "reboot")
+        disks.thaw(self.layout, node)
 
     def power(self, node: str) -> str:
         """`on` or `off`, as the node's BMC would know it."""
@@ -132,6 +133,7 @@ class NodeFaults(Core):
     def power_off(self, node: str) -> None:
         """Everything on the node ends, as at a loss of power; nothing answers."""
         ask(self.layout.node_socket(node), "power_off")
+        disks.thaw(self.layout, node)  # what waited for it is killed by now, and ends
 
     def power_on(self, node: str) -> None:
         """A boot after `power_off`, at least 2 s after it; nothing on a node that has power."""

@@ -36,6 +36,11 @@ _STOP_SECONDS = 20.0
 _ASK_SECONDS = 2.0
 _DARK_SECONDS = 2.0
 """slurmctld compares boot time and last answer in whole seconds: a faster reboot goes unnoticed."""
+_PID_LIMIT = Path("/proc/sys/kernel/pid_max")
+_LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+_LOWEST_PID_LIMIT = 301
+_OWN_PID_LIMIT = (6, 14)
+"""The first kernel in which each PID namespace has a limit of its own."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -120,6 +125,9 @@ class Machine:
     def __init__(self, spec: Json) -> None:
         self.spec = spec
         self.units = {name: Unit(name, unit) for name, unit in spec["units"].items()}
+        self.fillers: list[int] = []
+        self.pids = b""
+        """The limit of process numbers before `fill_pids`."""
         self.dark_since = 0.0
         """When the power went, by the monotonic clock; 0 while it is there."""
 
@@ -220,6 +228,10 @@ class Machine:
     def _machine_verb(self, verb: str) -> Json:
         if verb == "power":
             return {"power": "off" if self.dark_since else "on"}
+        if verb == "fill_pids":
+            self._fill_pids()
+        if verb in {"free_pids", "power_off", "reboot"}:
+            self._free_pids()
         if verb in {"power_off", "reboot"}:
             self._power_off()
         if verb in {"power_on", "reboot"} and self.dark_since:
@@ -237,6 +249,26 @@ class Machine:
         self._cable("up")
         self._boot()
         self.dark_since = 0.0
+
+    def _fill_pids(self) -> None:
+        """Lower the namespace's own limit, and take what it leaves: numbers from 300 up to it."""
+        if _kernel() < _OWN_PID_LIMIT:
+            raise OSError("a kernel before 6.14 has one limit of process numbers for all")
+        _insist_on_own_namespace()
+        self.pids = self.pids or _PID_LIMIT.read_bytes()
+        _LAST_PID.write_bytes(b"%d" % (_LOWEST_PID_LIMIT + 1))
+        _PID_LIMIT.write_bytes(b"%d" % _LOWEST_PID_LIMIT)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.fillers.append(os.posix_spawn("/bin/sleep", ["sleep", "infinity"], {}))
+
+    def _free_pids(self) -> None:
+        if self.pids:
+            _PID_LIMIT.write_bytes(self.pids)
+        for pid in self.fillers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.fillers, self.pids = [], b""
 
     def _end_all(self) -> None:
         """Every process of this namespace but this one, as at a loss of power."""
@@ -271,6 +303,11 @@ def _peer(connection: socket.socket) -> int:
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(1, socket.SO_PEERCRED, size))
     return int(user)
+
+
+def _kernel() -> tuple[int, int]:
+    major, minor = os.uname().release.split(".")[:2]
+    return int(major), int(minor)
 
 
 def _insist_on_own_namespace() -> None:

@@ -6,18 +6,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bot.testbed import layout, network, preparation, processes, requirements
+from bot.testbed import disks, layout, network, preparation, processes, requirements
 from bot.testbed.cluster_faults import ClusterFaults
 from bot.testbed.commands import ask
 from bot.testbed.link_faults import LinkFaults
 from bot.testbed.node_faults import NodeFaults
 from bot.testbed.options import TestbedError
+from bot.testbed.resource_faults import ResourceFaults
 from bot.testbed.training import Training
 
 _ACCOUNT = "research"
 
 
-class SlurmTestbed(NodeFaults, LinkFaults, ClusterFaults, Training):
+class SlurmTestbed(NodeFaults, LinkFaults, ResourceFaults, ClusterFaults, Training):
     """A real Slurm with virtual nodes below one folder; a context manager.
 
     The folder must not exist yet, its path must be short (Unix sockets lie below it), and other
@@ -32,6 +33,7 @@ class SlurmTestbed(NodeFaults, LinkFaults, ClusterFaults, Training):
     @staticmethod
     def stop_folder(folder: Path) -> None:
         """End the testbed of this folder from any process, also after a crash of its starter."""
+        disks.thaw_all(folder)
         processes.end(layout.process_file(folder))
 
     def __enter__(self) -> Self:

@@ -153,7 +153,7 @@ class Training(Jobs):
         for entry in Path("/proc").iterdir():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                if rank not in words[:3] or str(job.folder).encode() not in words:
+                if words[1:4] != [b"-IS", rank, str(job.folder).encode()]:  # srun names it too
                     continue
                 if where in (entry / "environ").read_bytes().split(b"\0"):
                     yield int(entry.name)
