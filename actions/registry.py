@@ -20,7 +20,6 @@ from actions.contract import (
     PageReceipt,
 )
 from actions.host_look import Eyes
-from actions.job.idle_spare import idle_spare
 from actions.job.settings import Hands as JobVerbs
 from actions.job.settings import JobSettings
 from actions.job.verbs import actions as job_actions
@@ -82,7 +81,7 @@ def contracts() -> dict[str, ActionSpec]:
     of_jobs = JobVerbs(
         clusters={},
         jobs={},
-        settings=JobSettings(hands_off=lambda *_: "", spare=idle_spare),
+        settings=JobSettings(hands_off=lambda *_: ""),
         pause=lambda _: None,
     )
     of_power = PowerVerbs(
@@ -168,7 +167,9 @@ def _job_hands(
         clusters=clusters,
         jobs={} if site.jobs is None else {name: site.jobs},
         settings=JobSettings(
-            hands_off=rules.hands_off, spare=idle_spare, restartable=rules.restartable(name)
+            hands_off=rules.hands_off,
+            spares=site.spares,
+            restartable=rules.restartable(name),
         ),
         pause=site.pause,
         powers={name: site.power},

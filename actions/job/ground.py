@@ -5,8 +5,9 @@ ground can be held while the job is started again (hands 3), anything else goes 
 names of those who would take the nodes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from actions.cluster import Job, Node, Snapshot
 from actions.contract import (
     ActionSpec,
     Call,
@@ -27,11 +28,13 @@ from actions.job.ground_rules import Scene, blockers, starts_at, takers
 from actions.job.settings import JOB, NODE, Hands
 from actions.job_losses import afterwards, loss, restart_of
 from actions.ownership import foreign_reservations, reservation_name
+from actions.spares import Choice, Held, SpareHow, choose
 from config.json_values import Json
 from config.permissions import Permission
 
 LABEL = "ground"
 """In the name of the reservation that holds it."""
+_MOST_REFUSED = 3
 _TEXT, _NUMBER, _TRUTH = ValueType.TEXT, ValueType.NUMBER, ValueType.TRUTH
 _FACTS, _NODES = ValueType.FACTS, ValueType.NODES
 _SPEC = ActionSpec(
@@ -99,7 +102,7 @@ class SeeGround:
         snapshot = readings.settled_snapshot(call, hands)
         job, sick = readings.fresh_job(call, hands), readings.fresh_node(call, hands)
         reservations = readings.job_hands(call, hands).fresh_reservations()
-        spare = hands.settings.spare(snapshot, sick, job)
+        spare = self._spare(call, snapshot, sick, job)
         ground = [node for node in (*job.nodes, spare.node) if node and node != sick.name]
         untouched = [hands.settings.hands_off(call.cluster, node) for node in ground]
         return Scene(
@@ -108,7 +111,7 @@ class SeeGround:
             job=job,
             sick=sick,
             spare=spare.node,
-            spare_why=spare.why,
+            spare_why="; ".join((spare.why, *spare.refused[:_MOST_REFUSED])),
             blind=readings.blindness(call, hands, snapshot),
             may_write=readings.may_still_write(call, hands, sick),
             foreign=foreign_reservations(reservations, call),
@@ -119,6 +122,17 @@ class SeeGround:
             ),
             now=call.now,
         )
+
+    def _spare(self, call: Call, snapshot: Snapshot, sick: Node, job: Job) -> Choice:
+        """A node that can be used at once; one that must be freed first is for a person."""
+        rules, off = self.hands.settings.spares, self.hands.settings.hands_off
+        touchable = {
+            name: node for name, node in snapshot.nodes.items() if not off(call.cluster, name)
+        }
+        found = choose(replace(snapshot, nodes=touchable), sick, job, rules, Held())
+        if found.how in {SpareHow.NONE_NEEDED, SpareHow.NONE}:
+            return found
+        return replace(found, node=None, why=f"{found.why}: it must be brought in first")
 
     def _output(self, call: Call, found: Scene) -> dict[str, Json]:
         job, against = found.job, blockers(found)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from actions.cluster import Job, Node, NodeBase, Partition, Reservation, Snapshot
+from actions.cluster import Job, Node, Partition, Reservation, Snapshot
 from actions.job_losses import comes_back, names_node
 from config.durations import format_duration
 from config.ids import ClusterName
@@ -108,8 +108,6 @@ def _named_nodes(scene: Scene) -> Iterator[str]:
     job, sick = scene.job, scene.sick.name
     if names_node(job.required_nodes, sick):
         yield f"job {job.id} asks for {sick} by name (-w): without it it can never start"
-    if scene.spare and names_node(job.excluded_nodes, scene.spare):
-        yield f"job {job.id} excludes the spare {scene.spare}"
 
 
 def _broken_ground(scene: Scene) -> Iterator[str]:
@@ -120,8 +118,6 @@ def _broken_ground(scene: Scene) -> Iterator[str]:
             yield f"{name} is not in the node list of the cluster"
         elif node.out or node.unknown_flags or not node.responding:
             yield f"{name} is {node.state}: Slurm would not start the job there"
-        elif name == scene.spare and (node.base is not NodeBase.IDLE or node.busy):
-            yield f"the spare {name} is {node.state}, not idle"
 
 
 def _no_spare(scene: Scene) -> Iterator[str]:

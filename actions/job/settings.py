@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.cluster import Job, Node, Snapshot
 from actions.contract import ClusterHands, Field, JobHands, ValueType
 from actions.power_hands import PowerHands
+from actions.spares import NO_SPARES, SpareRules
 from config.ids import ClusterName
 from config.job_settings import Restartable
 from config.node_names import NodeName
@@ -16,23 +16,13 @@ NODE = Field(type=ValueType.NODE, help="the node that it is to leave, as the clu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spare:
-    """Which node takes the place of one that goes."""
-
-    node: NodeName | None
-    """An idle node that can be used at once; None where there is none."""
-    why: str
-    """Why this one, or why none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
     """Rules of the site for its jobs."""
 
     hands_off: Callable[[ClusterName, NodeName], str]
     """Why no runbook may touch this node (protected host, hands-off label); empty if it may."""
-    spare: Callable[[Snapshot, Node, Job], Spare]
-    """Chooses the node that replaces this one for this job."""
+    spares: SpareRules = NO_SPARES
+    """What the site says of its spares."""
     restartable: Sequence[Restartable] = ()
     between_readings: timedelta = timedelta(seconds=5)
     """Between the two readings that say off: one that is on its way through the BMC is not two."""

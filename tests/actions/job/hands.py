@@ -7,15 +7,15 @@ from datetime import timedelta
 from actions.cluster import (
     Job,
     JobChange,
-    Node,
     Partition,
     Reservation,
     ReservationWish,
     Snapshot,
 )
 from actions.contract import Call, Mark, Refusal, UnknownJob
-from actions.job.settings import Hands, JobSettings, Spare
+from actions.job.settings import Hands, JobSettings
 from actions.power_hands import PowerReading, PowerState
+from actions.spares import NO_SPARES, SpareRules
 from config.ids import JobId
 from config.job_settings import Restartable
 from config.json_values import Json
@@ -186,27 +186,20 @@ class FakePower:
         raise AssertionError("no verb on jobs reads it")
 
 
-def idle_spare(snapshot: Snapshot, lost: Node, wanted: Job) -> Spare:
-    """The simplest choice: the last node, when the job is not on it."""
-    if SPARE in wanted.nodes or not snapshot.nodes:
-        return Spare(node=None, why="no node is idle")
-    return Spare(node=SPARE, why=f"{SPARE} is idle, as {lost.name} was")
-
-
 def hands(
     found: JobCluster,
     *,
-    spare: Callable[[Snapshot, Node, Job], Spare] = idle_spare,
     rules: Sequence[Restartable] = (),
     power: FakePower | None = None,
     hands_off: Callable[[NodeName], str] = lambda _node: "",
+    spares: SpareRules = NO_SPARES,
 ) -> Hands:
     """Everything a verb on jobs needs."""
     return Hands(
         clusters={CLUSTER: found},
         jobs={CLUSTER: found},
         settings=JobSettings(
-            hands_off=lambda _cluster, node: hands_off(node), spare=spare, restartable=rules
+            hands_off=lambda _cluster, node: hands_off(node), spares=spares, restartable=rules
         ),
         pause=lambda _: None,
         powers={} if power is None else {CLUSTER: power},

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster import Job, NodeBase, Partition, Reservation, Snapshot
+from actions.cluster import NodeBase, Partition, Reservation
 from actions.contract import Done, Failed, Standing, Unknown
 from actions.job.ground import SeeGround
-from actions.job.settings import Spare
 from actions.power_hands import PowerState
+from actions.spares import SpareRules
 from config.ids import JobId
 from config.json_values import JsonMap
 from tests.actions.fakes import NOW
@@ -68,8 +68,24 @@ def test_a_list_of_nodes_that_names_the_sick_one_blocks_it() -> None:
     assert against(cluster(jobs=(training(required_nodes="gpu-[02-03]"),))) == ""
 
 
-def test_a_spare_that_the_job_excludes_is_none() -> None:
-    assert "excludes the spare gpu-04" in against(cluster(jobs=(training(excluded_nodes=SPARE),)))
+def test_a_spare_that_the_job_excludes_or_nobody_may_touch_is_none() -> None:
+    said = against(cluster(jobs=(training(excluded_nodes=SPARE),)))
+    assert "gpu-04 is idle, but has the job excludes it" in said
+    off = {"hands_off": lambda node: "labelled" if node == SPARE else ""}
+    assert "no spare for gpu-01" in against(cluster(), **off)
+
+
+def test_a_spare_that_differs_is_refused_with_the_difference() -> None:
+    found = cluster()
+    found.change_node(SPARE, gpus=4, gres="gpu:h100:4")
+    assert "GRES gpu:h100:4, not gpu:h100:8" in against(found)
+
+
+def test_a_spare_that_must_be_brought_in_first_is_for_a_person() -> None:
+    found = cluster()
+    found.change_node(SPARE, partitions=frozenset({"other"}))
+    rules = SpareRules(nodes=frozenset({SPARE}), partition_edit=True)
+    assert "it must be brought in first" in against(found, spares=rules)
 
 
 def test_without_a_spare_a_person_hears_who_would_take_the_nodes() -> None:
@@ -79,15 +95,17 @@ def test_without_a_spare_a_person_hears_who_would_take_the_nodes() -> None:
         ends_at=NOW + timedelta(hours=3),
     )  # fmt: skip
     full = cluster(jobs=(training(), running, *queue))
-    found = ground(full, spare=lambda *_: Spare(node=None, why="no node is idle"))
-    assert found["blockers"] == ["no spare for gpu-01: no node is idle"]
+    full.change_node(SPARE, base=NodeBase.ALLOCATED)
+    found = ground(full)
+    none = "no spare for gpu-01: no node of its partitions is idle, and no spare fits"
+    assert found["blockers"] == [none]
     assert found["takers"] == [
         "job 20 (bob, 2 nodes, for up to 1d)",
         "job 21 (bob, 1 node, for up to 1d)",
     ]
     assert found["starts"] == "2026-11-30T20:20Z"
     said = str(found["say"])
-    assert "nothing was changed: no spare for gpu-01: no node is idle" in said
+    assert "nothing was changed: no spare for gpu-01" in said
     assert "it starts from zero, may overwrite its output" in said
     assert "its nodes would go to job 20 (bob, 2 nodes" in said
     assert "it could start at 2026-11-30T20:20Z at the earliest" in said
@@ -164,7 +182,8 @@ def test_a_window_of_somebody_else_on_the_ground_blocks_it() -> None:
 def test_the_jobs_own_reservation_and_ours_are_no_obstacle() -> None:
     team = _window(name="team")
     job = training(reservation="team")
-    assert against(cluster(jobs=(job,), reservations=(team, held()))) == ""
+    ours = held(nodes=GROUND[:2])
+    assert against(cluster(jobs=(job,), reservations=(team, ours))) == ""
 
 
 @pytest.mark.parametrize(
@@ -211,17 +230,10 @@ def test_not_answering_is_not_dead() -> None:
     assert against(found, power=FakePower(says=[PowerState.OFF, PowerState.OFF])) == ""
 
 
-@pytest.mark.parametrize("node", [TWO, SPARE])
-def test_ground_that_takes_no_job_is_no_ground(node: str) -> None:
+def test_ground_that_takes_no_job_is_no_ground() -> None:
     found = cluster()
-    found.change_node(node, flags=frozenset({"DRAIN"}))  # type: ignore[arg-type]
-    assert f"{node} is IDLE+DRAIN: Slurm would not start the job there" in against(found)
-
-
-def test_a_spare_that_is_busy_is_none() -> None:
-    found = cluster()
-    found.change_node(SPARE, base=NodeBase.MIXED)
-    assert "the spare gpu-04 is MIXED, not idle" in against(found)
+    found.change_node(TWO, flags=frozenset({"DRAIN"}))
+    assert "gpu-02 is IDLE+DRAIN: Slurm would not start the job there" in against(found)
 
 
 def test_a_node_that_nobody_may_touch_is_not_held() -> None:
@@ -246,14 +258,3 @@ def test_a_look_says_the_same() -> None:
     assert SeeGround(hands(cluster())).look(call()).standing is Standing.NOT_SO
     found = cluster(jobs=(training(required_nodes=SICK),))
     assert SeeGround(hands(found)).look(call()).standing is Standing.BLOCKED
-
-
-def test_the_choice_is_made_for_this_job_and_node() -> None:
-    asked: list[tuple[str, str]] = []
-
-    def choose(snapshot: Snapshot, lost: object, wanted: Job) -> Spare:
-        asked.append((getattr(lost, "name", ""), wanted.id))
-        return Spare(node=SPARE, why="")
-
-    ground(cluster(), spare=choose)
-    assert asked == [(SICK, "7")]

@@ -98,13 +98,16 @@ def stand() -> Iterator[Stand]:
             def forward(until: datetime) -> None:
                 plugs.forward(until - plugs.now())
 
+            def pause(by: timedelta) -> None:
+                plugs.forward(by)
+
             site = ClusterSite(
                 cluster=cluster,
                 nodes=SimulatedNodes(line=line),
                 history=cluster,
                 jobs=cluster,
                 changes=cluster,
-                pause=plugs.forward,
+                pause=pause,
                 units=frozenset({"slurmd"}),
                 close=lambda: None,
             )
