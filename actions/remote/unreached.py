@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from actions.contract import Unreadable
+from actions.contract import Refusal, Unreadable
+from actions.node_readings import FileTail, Folder, PortTried, StackedThread
 from actions.remote_values import (
     BootId,
     CommandResult,
@@ -19,7 +20,7 @@ _WHY = "this cluster has no ssh_config in the settings, so no node of it is aske
 
 
 class UnreachedNodes:
-    """`NodeHands` that has no hands."""
+    """`NodeHands` and `NodeReadings` that have no hands."""
 
     def reach(self, node: NodeName) -> Reachability:
         """No finding."""
@@ -54,3 +55,23 @@ class UnreachedNodes:
     ) -> Mapping[NodeName, CommandResult]:
         """Lost before it began."""
         return {node: CommandResult(exit_code=None, lost=_WHY) for node in nodes}
+
+    def file_tail(self, node: NodeName, user: str, path: str, most: int) -> FileTail:
+        """Raises Refusal."""
+        raise Refusal(_WHY)
+
+    def file_list(self, node: NodeName, user: str, folder: str, pattern: str) -> Folder:
+        """Raises Refusal."""
+        raise Refusal(_WHY)
+
+    def stacks(self, node: NodeName, job: int) -> tuple[StackedThread, ...]:
+        """Raises Refusal."""
+        raise Refusal(_WHY)
+
+    def unit_log(self, node: NodeName, unit: str, lines: int) -> CommandResult:
+        """Lost before it began."""
+        return CommandResult(exit_code=None, lost=_WHY)
+
+    def tcp_try(self, node: NodeName, host: str, ports: Sequence[int]) -> tuple[PortTried, ...]:
+        """Raises Refusal."""
+        raise Refusal(_WHY)

@@ -118,8 +118,11 @@ def test_one_visit_reads_all_facts(host: Host, node: RemoteNodes) -> None:
     host.program(
         "slurmd",
         'test "$1" = -V && echo slurm 25.11.7 && exit; '
+        'test "$1" = -G && echo "slurmd: Gres Name=gpu Type=h100 Count=2 Index=0" && exit; '
         "echo NodeName=gpu-01 CPUs=8 Boards=1 RealMemory=1000; echo UpTime=0-01:00:00",
     )
+    host.program("munge", "echo MUNGE:x")
+    host.program("unmunge", 'read made; test "$made" = MUNGE:x')
     host.program(
         "journalctl",
         'case "$*" in *"-b -1"*) echo old panic;; *) echo quiet; echo "NVRM: Xid (79)";; esac',
@@ -128,6 +131,7 @@ def test_one_visit_reads_all_facts(host: Host, node: RemoteNodes) -> None:
     assert facts.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert (facts.gpus_seen, facts.cpus, facts.memory_mib) == (2, 8, 1000)
     assert facts.slurmd_version == "25.11.7"
+    assert (facts.gres_seen, facts.munge_ok) == ("gpu:h100:2", True)
     assert facts.kernel_tail == "NVRM: Xid (79)"
     assert facts.previous_boot_tail == "old panic"
     assert facts.clock_offset_ms == 0
