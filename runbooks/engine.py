@@ -191,10 +191,9 @@ class Engine:
         except Refusal as problem:
             self._journal.move(run.id, Move.ESCALATE, f"no plan can be made: {problem}")
             return None
-        cause = str(diagnosis_of(frame).get("id") or "")
-        limits = self._parts.policy.site.limits
-        lacks = lacking(plan, run.cluster, self._parts.policy.lacks)
-        who = needed(plan, self._autonomy(frame, cause), limits, bool(move.at), lacks)
+        policy, cause = self._parts.policy, str(diagnosis_of(frame).get("id") or "")
+        lacks = lacking(plan, run.cluster, policy.lacks)
+        who = needed(plan, self._autonomy(frame, cause), policy.site.limits, bool(move.at), lacks)
         self._journal.plan(run.id, plan, move.at, who)
         return None
 
