@@ -26,11 +26,11 @@ _BESIDE_OTHERS = frozenset({"MAINT", "OVERLAP"})
 
 def create(state: State, wanted: ReservationRecord) -> None:
     """`scontrol create reservation`, from now on."""
-    if wanted.name in state.reservations:
-        raise Rejected("Error creating the reservation: Duplicate reservation name")
     if not wanted.users:
         raise Rejected("Either Users/Groups and/or Accounts must be specified.")
-    _may_hold(state, wanted, "Error creating the reservation")
+    _may_hold(state, wanted, "Error creating the reservation", tuple(state.reservations.values()))
+    if wanted.name in state.reservations:  # measured: what overlaps is told first
+        raise Rejected("Error creating the reservation: Duplicate reservation name")
     saving.remember_reservation(state, wanted.name)
     _put(state, wanted)
     state.later(wanted.ends_at, Due(kind=DueKind.RESERVATION_EDGE))
@@ -42,7 +42,8 @@ def set_nodes(state: State, name: str, nodes: tuple[NodeName, ...]) -> None:
     if found is None:
         raise Rejected(f"Error updating the reservation: {_INVALID}")
     wanted = replace(found, nodes=nodes)
-    _may_hold(state, wanted, "Error updating the reservation")
+    others = tuple(each for each in state.reservations.values() if each is not found)
+    _may_hold(state, wanted, "Error updating the reservation", others)
     saving.remember_reservation(state, name)
     _put(state, wanted)
 
@@ -112,14 +113,15 @@ def _put(state: State, wanted: ReservationRecord) -> None:
     state.unsettled = True
 
 
-def _may_hold(state: State, wanted: ReservationRecord, doing: str) -> None:
+def _may_hold(
+    state: State, wanted: ReservationRecord, doing: str, others: Iterable[ReservationRecord]
+) -> None:
     """Whether nothing stands against it. Raises Rejected."""
     if not wanted.nodes or any(name not in state.nodes for name in wanted.nodes):
         raise Rejected(f"{doing}: Invalid node name specified")
     if not wanted.flags & _BESIDE_OTHERS:
-        for other in state.reservations.values():
-            if other.name != wanted.name and _overlap(wanted, other):
-                raise Rejected(f"{doing}: Requested reservation overlaps with another reservation")
+        if any(_overlap(wanted, other) for other in others):
+            raise Rejected(f"{doing}: Requested reservation overlaps with another reservation")
     if "IGNORE_JOBS" not in wanted.flags and _busy(state, wanted, wanted.nodes):
         raise Rejected(f"{doing}: Requested nodes are busy")
 
