@@ -119,9 +119,9 @@ def _may_hold(
     """Whether nothing stands against it. Raises Rejected."""
     if not wanted.nodes or any(name not in state.nodes for name in wanted.nodes):
         raise Rejected(f"{doing}: Invalid node name specified")
-    if not wanted.flags & _BESIDE_OTHERS:
-        if any(_overlap(wanted, other) for other in others):
-            raise Rejected(f"{doing}: Requested reservation overlaps with another reservation")
+    alone = not wanted.flags & _BESIDE_OTHERS
+    if alone and any(_overlap(wanted, other) for other in others):
+        raise Rejected(f"{doing}: Requested reservation overlaps with another reservation")
     if "IGNORE_JOBS" not in wanted.flags and _busy(state, wanted, wanted.nodes):
         raise Rejected(f"{doing}: Requested nodes are busy")
 
