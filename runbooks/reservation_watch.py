@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from actions.cluster import Snapshot
 from audit_log.ledger import Ledger, Transaction
@@ -21,7 +20,7 @@ from config.clock import Clock, from_microseconds
 from config.ids import ClusterName, RunId
 from config.json_values import JsonMap
 from runbooks.machine import RunState
-from runbooks.open_marks import RESERVATION
+from runbooks.open_marks import RESERVATION, Query
 from runbooks.run_rows import select
 from runbooks.unknown_marks import UnknownMark, unknown_marks
 
@@ -34,7 +33,6 @@ _KEPT = (
     "SELECT marks.cluster, node, marks.run, at_us, text, state, open FROM marks "
     "LEFT JOIN runs ON runs.id = marks.run WHERE kind = 'reservation' ORDER BY marks.cluster, node"
 )
-Query = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 Snapshots = Callable[[ClusterName], Snapshot | None]
 """The last snapshot of a cluster, None before the first."""
 

@@ -92,6 +92,7 @@ COMMANDS = (
 EXEMPT: Mapping[Permission, str] = {
     P.NODE_POWER: "no shipped runbook has such a step; tests/actions/power drives one through the engine",
     P.JOB_REQUEUE: "its runbook needs a stuck job and a spare; tests/actions/job drives it through the engine",
+    P.RESERVATION_HOLD: "no runbook of it ships: steps of others ask for it; tests/runbooks/engine drives one",
     P.PAGE_SEND: "no door asks for it: only a runbook's page.send step does, and none that ships has one",
     P.RUNBOOK_RELEASE: "no door reaches it: `nodewarden runbook release` writes files of the checkout",
 }

@@ -86,11 +86,13 @@ class Spot(Site):
         return [record.event for record in self.records(EventKind.REQUEST_DENIED)]
 
 
-def drains_ask(plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False) -> Needed:
+def drains_ask(
+    plan: Plan, autonomy: Autonomy, limits: Limits, asks: bool = False, lacks: str = ""
+) -> Needed:
     """As it ships, but every drain needs one other person, as one does that ends a job."""
     if any(step.action.startswith(("node.drain@", "node.return@")) for step in plan.steps):
         return Needed(gate=PlanGate.APPROVE, persons=1, why="1 job would end")
-    return rails.needed(plan, autonomy, limits, asks)
+    return rails.needed(plan, autonomy, limits, asks, lacks)
 
 
 @contextmanager
