@@ -20,10 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from tests.mutants import of_runs, of_the_hands, of_the_log
+from tests.mutants import of_runs, of_the_hands, of_the_log, of_the_nodes
 from tests.mutants.mutant import ROOT, Mutant
 
-ALL = (*of_runs.MUTANTS, *of_the_log.MUTANTS, *of_the_hands.MUTANTS)
+ALL = (
+    *of_runs.MUTANTS,
+    *of_the_log.MUTANTS,
+    *of_the_hands.MUTANTS,
+    *of_the_nodes.MUTANTS,
+)
 COPIED = ("actions", "audit_log", "bot", "config", "runbooks", "tests", "docs", "pyproject.toml")
 WORKERS = 2
 LONGEST = 600
