@@ -48,6 +48,8 @@ def encodable(text: str) -> str:
 def number_of(source: JsonObject, key: str) -> int | None:
     """A whole number: plain (22.05) or as `{set, infinite, number}` (23.02 and later)."""
     value = source.get(key)
+    if type(value) is int:  # by far the most
+        return None if value in {_INFINITE, _NO_VAL} else value
     if isinstance(value, Mapping):
         if not value.get("set", True) or value.get("infinite", False):
             return None

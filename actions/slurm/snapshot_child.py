@@ -6,6 +6,7 @@ ends the process in which it fails (design 7). Reads settings as JSON on standar
 nothing, keeps nothing.
 """
 
+import gc
 import json
 import os
 import sys
@@ -151,6 +152,7 @@ def _write(kind: str, values: Iterable[object], out: TextIO) -> None:
 
 def main() -> None:
     """Answer what standard input asks; what a library prints by itself goes to standard error."""
+    gc.disable()  # one answer and it ends, with whatever has become garbage
     with os.fdopen(os.dup(1), "w", encoding="ascii") as out:
         os.dup2(2, 1)
         print_snapshot(sys.stdin.read(), Runner(), out)

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from config.ids import ClusterName
 from config.system_clock import SystemClock
 from runbooks.frames import Frames
 from runbooks.planner import items
+from tests.bench import multiplied
 from tests.bench.ground import open_engine
 from tests.bench.rows import Number, quantile
 
@@ -28,11 +30,27 @@ MARK = "\x01"
 
 
 def snapshot_times(folder: Path, *, nodes: int, jobs: int, times: int) -> list[Number]:
-    """A whole snapshot, with and without a long queue; the tools answer from files."""
+    """A whole snapshot by each back end, with and without a long queue; answers come from files."""
     return [
-        _snapshot(folder, nodes, 0, times),
-        _snapshot(folder, nodes, jobs, max(1, times // 2)),
+        _snapshot(folder, Asked(backend, nodes, queue), times if not queue else max(1, times // 2))
+        for backend in ("cli", "pyslurm")
+        for queue in (0, jobs)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which snapshot."""
+
+    backend: str
+    nodes: int
+    jobs: int
+
+    @property
+    def name(self) -> str:
+        """As the table shows it."""
+        queue = f" and {self.jobs:,} jobs" if self.jobs else ""
+        return f"snapshot of {self.nodes:,} nodes{queue} by {self.backend}"
 
 
 @contextmanager
@@ -43,38 +61,49 @@ def long_snapshot(folder: Path, jobs: int, nodes: int = 5_000) -> Iterator[Calla
         yield lambda: len(_hands(tools).snapshot().jobs)
 
 
-def _hands(tools: Path) -> SlurmCli:
+def _hands(tools: Path, backend: str = "cli") -> SlurmCli:
     """A client that has asked nothing yet."""
     settings = SlurmSettings(
         cluster=ClusterName("mini"),
         path=f"{tools}:/usr/bin:/bin",
         own_user="nodewarden",
         read_limit=timedelta(seconds=60),
+        backend=backend,
     )
     return SlurmCli(settings, Runner(), SystemClock(), lambda _: None)
 
 
-def _snapshot(folder: Path, nodes: int, jobs: int, times: int) -> Number:
+def _snapshot(folder: Path, asked: Asked, times: int) -> Number:
     with TemporaryDirectory(dir=folder) as room:
-        tools = _tools(Path(room), nodes, jobs)
-        took = []
-        for _ in range(times):
-            hands = _hands(tools)
-            begun = time.monotonic()
-            found = hands.snapshot()
-            took.append(time.monotonic() - begun)
-            assert (len(found.nodes), len(found.jobs)) == (nodes, jobs)
-        base = _copied(tools)
-    name = f"snapshot of {nodes:,} nodes" + (f" and {jobs:,} jobs" if jobs else "")
-    return Number(
-        name=name,
-        value=quantile(took, 0.5),
-        unit="s",
-        target="" if jobs else "<= 1.5",
-        baseline=base,
-        samples=times,
-        under="cli back end, text answers; baseline: the tools' answers read into memory",
-    )
+        release = "22.05" if asked.backend == "cli" else "25.11"
+        tools = _tools(Path(room), asked.nodes, asked.jobs, release)
+        library = multiplied.install(Path(room), nodes=asked.nodes, jobs=asked.jobs)
+        sys.path.insert(0, str(library))
+        try:
+            took = [_timed(tools, asked) for _ in range(times)]
+        finally:
+            sys.path.remove(str(library))
+        by_tools = asked.backend == "cli"
+        return Number(
+            name=asked.name,
+            value=quantile(took, 0.5),
+            unit="s",
+            target="" if asked.jobs else "<= 1.5",
+            baseline=_copied(tools) if by_tools else None,
+            samples=times,
+            under="text answers; baseline: the tools' answers read into memory"
+            if by_tools
+            else "recorded values many times over: without the library's own share",
+        )
+
+
+def _timed(tools: Path, asked: Asked) -> float:
+    hands = _hands(tools, asked.backend)
+    begun = time.monotonic()
+    found = hands.snapshot()
+    took = time.monotonic() - begun
+    assert (len(found.nodes), len(found.jobs)) == (asked.nodes, asked.jobs)
+    return took
 
 
 def _copied(tools: Path) -> float:
@@ -85,11 +114,13 @@ def _copied(tools: Path) -> float:
     return time.monotonic() - begun
 
 
-def _tools(room: Path, nodes: int, jobs: int) -> Path:
+def _tools(room: Path, nodes: int, jobs: int, release: str = "22.05") -> Path:
     """`scontrol` and `squeue` that print prepared answers."""
     tools = room / "tools"
     tools.mkdir()
-    (tools / "config.txt").write_text((RECORDED / "scontrol-config.txt").read_text())
+    (tools / "config.txt").write_text(
+        (RECORDED.parent / release / "scontrol-config.txt").read_text()
+    )
     (tools / "res.txt").write_text("No reservations in the system\n")
     (tools / "partitions.txt").write_text(
         PARTITIONS.read_text().replace("gpu-[01-08]", f"gpu-[00001-{nodes:05}]")
