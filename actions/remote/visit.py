@@ -38,7 +38,7 @@ _SCRIPT = r"""PATH=$PATH:/usr/sbin:/sbin; LC_ALL=C; export PATH LC_ALL
 word=$1
 part() { printf '%s begin %s\n' "$word" "$1"; shift; "$@"; printf '\n%s end %s\n' "$word" "$?"; }
 locks=/run/lock; test -w $locks || locks=/tmp
-once() { lock=$locks/nodewarden-$1-$(id -u); shift; flock -n -E 75 "$lock" timeout -k 2 LIMIT "$@"; }
+once() { lock=$locks/nodewarden-$1-$(id -u); shift; flock -w 3 -E 75 "$lock" timeout -k 2 LIMIT "$@"; }
 faults() { tail=$("$@" 2>/dev/null) || return 1; printf '%s\n' "$tail" | grep -aE FAULTS | tail -n LINES; }
 thisboot() { journalctl -k -b 0 -o short-iso --no-pager -n 20000 || dmesg; }
 lastboot() { journalctl -k -b -1 -o short-iso --no-pager -n 20000; }
@@ -77,7 +77,7 @@ def visit_command(word: str, settings: RemoteSettings) -> tuple[str, ...]:
         ("GPUS", shlex.join(settings.gpu_list)),
     ):
         script = script.replace(name, value)
-    return ("sh", "-c", script, "nodewarden", word)
+    return ("nice", "-n", "19", "sh", "-c", script, "nodewarden", word)
 
 
 def parse_visit(output: str, word: str, span: Span) -> HostFacts:

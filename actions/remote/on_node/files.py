@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from actions.remote.on_node import processes, words
 from actions.remote.on_node.answers import Answer
-from actions.remote.on_node.locks import held, since
+from actions.remote.on_node.locks import READING_PATIENCE, held, since
 from actions.remote.on_node.site import Site
 
 _LIMIT = 8.0
@@ -60,7 +60,7 @@ def account(name: str, lowest: int) -> tuple[str, int, int]:
 
 def _read(user: str, work: Callable[[], Json], site: Site) -> Answer:
     identity = account(user, site.lowest_user)
-    with held(site.state, f"files-{identity[1]}") as lock:
+    with held(site.state, f"files-{identity[1]}", READING_PATIENCE) as lock:
         if lock is None:
             stuck = since(site.state, f"files-{identity[1]}")
             why = f"a reading as {user} is under way or stuck since {stuck}: not started again"

@@ -15,6 +15,10 @@ from collections.abc import Iterator
 
 from actions.remote.on_node.words import Failed
 
+READING_PATIENCE = 3.0
+"""Seconds for a reading that another one has just begun; longer means that it hangs."""
+_PAUSE = 0.05
+
 
 def folder(path: str) -> str:
     """The folder, made if it is absent. Raises Failed for one that is not root's own."""
@@ -28,15 +32,13 @@ def folder(path: str) -> str:
 
 
 @contextlib.contextmanager
-def held(state: str, name: str) -> Iterator[int | None]:
-    """The lock's descriptor, or None while another holds it."""
+def held(state: str, name: str, patience: float = 0.0) -> Iterator[int | None]:
+    """The lock's descriptor, or None if another holds it for all that time."""
     path = f"{folder(state)}/{name}.lock"
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(descriptor, time.monotonic() + patience):
             yield None
             return
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()).encode("ascii")
@@ -44,6 +46,18 @@ def held(state: str, name: str) -> Iterator[int | None]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_PAUSE)
+        else:
+            return True
 
 
 def since(state: str, name: str) -> str:

@@ -6,16 +6,19 @@ ignores SIGKILL) is not started again.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import time
 from collections.abc import Callable
 
 from actions.remote.on_node import processes, words
 from actions.remote.on_node.answers import Answer, plain
-from actions.remote.on_node.locks import held, since
+from actions.remote.on_node.locks import READING_PATIENCE, held, since
 from actions.remote.on_node.site import Site
 
 _PART = 8.0
+_RANK = 19
 _VISIT = 35.0
 _LOG_LINES = "20000"
 _TAIL_LINES = 40
@@ -33,6 +36,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 def facts(site: Site) -> Answer:
     """Everything that a decision needs, each part with its text or with why there is none."""
+    _step_aside()
     end = time.monotonic() + _VISIT
     parts: dict[str, dict[str, str]] = {"clock": _good(str(time.time_ns()))}
     parts["boot"] = _file(BOOT_ID)
@@ -51,6 +55,13 @@ def facts(site: Site) -> Answer:
         parts[name] = _bad("no time was left for it") if late else _part(read())
     parts["clock-end"] = _good(str(time.time_ns()))
     return plain({"parts": parts})
+
+
+def _step_aside() -> None:
+    """A visit takes one core at the lowest rank: jobs on this node wait for each other at every step."""
+    os.nice(_RANK)
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def boot() -> Answer:
@@ -103,7 +114,7 @@ def _munge(site: Site) -> processes.Ended:
 
 
 def _once(site: Site, name: str, argv: list[str]) -> processes.Ended:
-    with held(site.state, f"reading-{name}") as lock:
+    with held(site.state, f"reading-{name}", READING_PATIENCE) as lock:
         if lock is None:
             stuck = since(site.state, f"reading-{name}")
             return processes.Ended(code=None, why=f"stuck since {stuck}: not started again")

@@ -8,9 +8,11 @@ import pytest
 
 from actions.contract import Refusal, Unreadable
 from actions.node_readings import PortAnswer
+from actions.remote import ports
 from actions.remote.nodes import RemoteNodes
 from actions.remote.packing import digest
 from actions.remote_values import Reach, ServiceState
+from actions.vantage import Answer
 from config.node_access import NodeAccess
 from config.node_names import NodeName
 from tests.actions.remote.conftest import Connect
@@ -129,6 +131,12 @@ def test_files_stacks_and_other_hosts_are_read(program: Installed, nodes: Remote
     assert [entry.name for entry in listed.entries] == [log.name]
     (tried,) = nodes.tcp_try(A, "127.0.0.1", [1])
     assert (tried.port, tried.answer) == (1, PortAnswer.REFUSED)
+
+
+def test_a_neighbour_tries_ports_either_way(program: Installed, nodes: RemoteNodes) -> None:
+    told = ports.told(A, nodes.ports_tried(A, "127.0.0.1", [1]), [1])
+    assert told.answer is Answer.ANSWERED
+    assert "refused" in told.evidence
 
 
 def test_what_the_node_does_not_allow_is_a_refusal_with_its_words(

@@ -41,6 +41,22 @@ def test_a_reading_whose_child_still_hangs_is_not_begun_again(node: Installed) -
     assert node.started() == ["asked"]
 
 
+def test_two_visits_at_once_wait_for_each_other(node: Installed) -> None:
+    node.tool("nvidia-smi", "sleep 0.3; echo GPU 0: x")
+    argv = [str(node.program), "facts"]
+    visits = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [visit.communicate()[0] for visit in visits]
+    assert ["stuck" in text for text in told] == [False, False]
+
+
+def test_a_visit_steps_aside_for_jobs(node: Installed) -> None:
+    node.tool("nvidia-smi", "nice; taskset -pc $$")
+    said = node.run("facts").json["parts"]["gpus"]["text"]
+    rank, _, cores = said.partition("\n")
+    assert rank == "19"
+    assert cores.strip().rpartition(": ")[2].isdecimal()
+
+
 def test_kernel_lines_that_look_like_a_fault_are_kept_and_no_text_of_a_log_is_a_fact(
     node: Installed,
 ) -> None:

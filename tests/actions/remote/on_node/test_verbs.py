@@ -54,7 +54,7 @@ def test_a_hostile_unit_starts_nothing(node: Installed, word: str) -> None:
     assert node.started() == []
 
 
-@pytest.mark.parametrize("word", [*HOSTILE, "slurmd", "nw-", "nw-a/b", "nw-a b"])
+@pytest.mark.parametrize("word", [*HOSTILE, "slurmd", "nw-", "nw-a/b", "nw-a b", "nw-a-1\n"])
 def test_a_hostile_effect_id_starts_nothing(node: Installed, word: str) -> None:
     node.counting()
     assert node.run("service-start", "slurmd", word).code == REFUSED
