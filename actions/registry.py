@@ -187,6 +187,7 @@ def _power_hands(
             hands_off=rules.hands_off, restartable=rules.restartable(site.cluster.name)
         ),
         pause=site.pause,
+        changes={} if site.changes is None else {site.cluster.name: site.changes},
     )
 
 

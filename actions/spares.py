@@ -185,7 +185,8 @@ def _drained(asked: _Question) -> Iterator[Choice | str]:
             yield f"{node.name} is a drained spare, but has {obstacle}"
             continue
         why = f"{node.name} is a spare that this bot drained"
-        yield Choice(how=SpareHow.DRAINED, node=node.name, why=why)
+        alone = (node.name,)
+        yield Choice(how=SpareHow.DRAINED, node=node.name, why=why, members=alone, before=alone)
 
 
 def _from_other_partition(asked: _Question) -> Iterator[Choice | str]:

@@ -51,6 +51,7 @@ from runbooks.halt_watch import HaltWatch
 from runbooks.library_files import SHIPPED, load_library
 from runbooks.mark_watch import MarkWatch
 from runbooks.paging import DEADLINE, Paging
+from runbooks.partition_watch import PartitionWatch
 from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
@@ -249,6 +250,7 @@ def _duties(
             Duty("counting refusals", below.gate.flush),
             Duty("watching drains", MarkWatch(ledger, clock, inventory.snapshot).tick),
             Duty("watching reservations", _reservations(below).tick),
+            Duty("watching partitions", PartitionWatch(ledger, clock, inventory.snapshot).tick),
             Duty("checking the bot's rights", checks[0].tick, CLUSTERS),
             Duty("checking the way to nodes", checks[1].tick, CLUSTERS),
         ),

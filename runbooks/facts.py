@@ -34,6 +34,7 @@ NODE_FACTS: Final[Mapping[str, str]] = {
     "responding": "whether slurmd answers the controller",
     "jobs": "list of jobs on the node",
     "job_count": "how many jobs are on the node",
+    "job_alone": "id of the job, where exactly one is on the node, or empty",
     "jobs_blind": "why the job list cannot be believed, or empty",
     "reach": "verdict on reachability: alive, refused, auth_failed, …, time_out, no_route, not_asked",
     "reach_evidence": "the line that proves the verdict",

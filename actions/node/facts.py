@@ -73,6 +73,7 @@ FACTS = {
         ("responding", _TRUTH, "whether slurmd answers the controller"),
         ("jobs", _FACTS, "list of jobs on the node, the first eight"),
         ("job_count", _NUMBER, "how many jobs are on the node"),
+        ("job_alone", ValueType.JOB, "id of the job, where exactly one is on the node, or empty"),
         ("jobs_blind", _TEXT, "why the job list cannot be believed, or empty"),
         ("reach", _TEXT, "verdict on reachability"),
         ("reach_evidence", _TEXT, "the line that proves the verdict"),
@@ -186,12 +187,14 @@ def _work(seen: Seen) -> dict[str, Json]:
         return {
             "jobs": None,
             "job_count": None,
+            "job_alone": "",
             "jobs_blind": first(seen.jobs.blind, _LONGEST_TEXT),
         }
     jobs = [job for job in seen.jobs.jobs if job.holds_nodes]
     return {
         "jobs": [_job(job) for job in jobs[:_MOST_JOBS]],
         "job_count": len(jobs),
+        "job_alone": jobs[0].id if len(jobs) == 1 else "",
         "jobs_blind": "",
     }
 

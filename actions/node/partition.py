@@ -99,8 +99,13 @@ class SetPartition:
         change = self.change(call)
         found = self._changes(call).fresh_partition(change.partition)
         standing, why = _standing(change, found)
+        # The reason becomes the mark's text where a crash lost the outcome: the node that is wanted there.
         return Observation(
-            standing=standing, why=why, owner=f"us:{call.run}", reason=fold(found.nodes)[:500]
+            standing=standing,
+            why=why,
+            owner=f"us:{call.run}",
+            state=fold(found.nodes)[:500],
+            reason=str(call.node),
         )
 
     def do(self, call: Call) -> Outcome:
@@ -173,7 +178,8 @@ class SetPartition:
     def _done(self, call: Call, change: _Change, found: Partition | None) -> Done:
         nodes = fold(found.nodes if found else change.wanted)
         say = FOLLOW.format(node=call.node, partition=change.partition)
-        return Done(output={"nodes": nodes[:500], "say": say}, mark_text=nodes[:200])
+        # The mark says which node is wanted there: `runbooks.partition_watch` looks for it.
+        return Done(output={"nodes": nodes[:500], "say": say}, mark_text=str(call.node))
 
     def _changes(self, call: Call) -> NodeChanges:
         """Raises Refusal."""

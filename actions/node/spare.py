@@ -22,7 +22,7 @@ from actions.contract import (
     ValueType,
 )
 from actions.node import readings
-from actions.node.settings import NODE, Hands
+from actions.node.settings import Hands
 from actions.ownership import (
     RESERVATION_KIND,
     UNKNOWN_BOOT,
@@ -45,7 +45,7 @@ _CHOOSE = ActionSpec(
         "how": Field(
             type=ValueType.TEXT, help="none_needed, reservation, drained, partition or none"
         ),
-        "spare": Field(type=ValueType.TEXT, help="node that stands in, or empty"),
+        "spare": Field(type=ValueType.NODE, help="node that stands in, or empty"),
         "why": Field(type=ValueType.TEXT, help="one sentence for the card"),
         "refused": Field(
             type=ValueType.FACTS, help="nodes that were not taken, with the difference"
@@ -63,7 +63,7 @@ _NAME = replace(
     _CHOOSE,
     name="spare.name",
     summary="Name the reservation in which spares are held",
-    parameters={"node": NODE},
+    parameters={},
     output={"name": Field(type=ValueType.TEXT, help="name of the reservation")},
     all_marks=False,
 )

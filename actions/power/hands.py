@@ -1,10 +1,10 @@
 """What the verbs on power work with. Made by `actions.catalogue`; values only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import ClusterHands
+from actions.contract import ClusterHands, NodeChanges
 from actions.host_look import Eyes
 from actions.power_hands import PowerHands
 from config.ids import ClusterName
@@ -34,5 +34,7 @@ class Hands:
     eyes: Eyes
     power: PowerHands
     settings: PowerSettings
+    changes: Mapping[ClusterName, NodeChanges] = field(default_factory=dict)
+    """Of the clusters whose back end can set a node DOWN."""
     pause: Callable[[timedelta], None]
     """Waits in the calling worker thread."""

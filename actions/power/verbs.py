@@ -28,6 +28,7 @@ from actions.contract import (
     WriteUnknown,
 )
 from actions.power import rules
+from actions.power.down import Down
 from actions.power.hands import Hands
 from actions.power.observe import NODE, ObservePower
 from actions.power.readings import power_of, read
@@ -73,7 +74,13 @@ _CYCLE = replace(
 
 def actions(hands: Hands) -> tuple[Action, ...]:
     """Every verb on power, over these hands."""
-    return (ObservePower(hands), TakePower(hands), GivePower(hands), CyclePower(hands))
+    return (
+        ObservePower(hands),
+        TakePower(hands),
+        GivePower(hands),
+        CyclePower(hands),
+        Down(hands),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,9 @@ def bot(settled: SlurmTestbed, sudo: None, marker: Path) -> Iterator[ServedBot]:
         "output": str(settled.layout.jobs),
     }
     served = ServedBot(settled, settled.folder / "reboots", canary=f"canary: {json.dumps(canary)}")
+    served.config.write_text(
+        f"{served.config.read_text()}policy: {{autonomy: {{default: act, rules: []}}}}\n"
+    )
     served.start()
     yield served
     served.stop()

@@ -134,6 +134,10 @@ def test_the_area_offers_its_verbs_and_says_which_write() -> None:
         "node.drain": False,
         "node.return": False,
         "node.reboot": False,
+        "partition.restore": False,
+        "partition.write": False,
+        "spare.choose": True,
+        "spare.name": True,
         "node.await": True,
         "evidence.save": True,
     }

@@ -34,6 +34,7 @@ HEALTHY: dict[str, Json] = {
     "cpus_seen": 192,
     "responding": True,
     "jobs": ["1042"],
+    "job_alone": "",
     "job_count": 1,
     "reach": "alive",
     "reach_evidence": "a command ran",
