@@ -44,9 +44,23 @@ jobs = st.builds(
     started_at=moments,
     time_limit=st.none() | spans,
     array_job=st.none() | numbers,
+    batch_host=texts,
+    eligible_at=moments,
+    extra=texts,
+    work_dir=texts,
+    stdout=texts,
+    features=texts,
+    shared=st.booleans(),
 )
 others = st.one_of(
-    st.builds(Partition, name=texts, state=texts, nodes=st.lists(names).map(tuple)),
+    st.builds(
+        Partition,
+        name=texts,
+        state=texts,
+        nodes=st.lists(names).map(tuple),
+        priority_tier=numbers,
+        preempt_mode=texts,
+    ),
     st.builds(
         Reservation,
         name=texts,
@@ -62,6 +76,9 @@ others = st.one_of(
         booted_at=moments,
         slurmd_timeout=spans,
         return_to_service=numbers,
+        reboot_program=texts,
+        resume_timeout=spans,
+        preempt_type=texts,
     ),
 )
 
