@@ -20,6 +20,7 @@ from tests.bench.everything_at_once import Load
 from tests.bench.ground import fill, open_engine
 from tests.bench.journal_speed import steps_per_second
 from tests.bench.ledger_speed import bytes_per_run, storm, verify_rate
+from tests.bench.questions import questions_per_run
 from tests.bench.rows import Number, table
 from tests.bench.slack_speed import acknowledgements
 from tests.bench.start_speed import help_time, resume
@@ -55,6 +56,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "snapshot": lambda folder, scale: snapshot_times(
         folder, nodes=5_000, jobs=50_000, times=scale.times
     ),
+    "questions": lambda folder, _: questions_per_run(folder),
     "plan": lambda folder, scale: plan_times(folder, scale.plans),
     "verify": _verify,
     "steps": lambda folder, scale: steps_per_second(folder, seconds=scale.seconds),
