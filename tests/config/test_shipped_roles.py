@@ -58,3 +58,11 @@ def test_oncall_acts_on_at_most_four_nodes_and_may_not_clear_a_halt() -> None:
         Permission.RUNBOOK_RELEASE,
         Permission.AUDIT_MANAGE,
     }
+
+
+def test_whoever_is_on_call_may_hold_the_ground_of_a_job_of_any_size() -> None:
+    limits = {
+        p: grant.scope.max_nodes for grant in roles()["oncall"].grants for p in grant.permissions
+    }
+    assert limits[Permission.RESERVATION_HOLD] is None
+    assert limits[Permission.JOB_REQUEUE] == 4
