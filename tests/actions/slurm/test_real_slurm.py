@@ -1,6 +1,8 @@
 """The client against a running Slurm: what users write, and a controller that stands still."""
 
+import re
 import signal
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +11,8 @@ from actions.cluster import Job
 from actions.contract import Rejected, WriteUnknown
 from actions.shell import Command, CommandFinished, Runner
 from actions.slurm.cli import SlurmCli
+from actions.slurm.load import overload
+from actions.slurm.rights import Rights, rights
 from actions.slurm.tools import SlurmSettings, Tools
 from bot.testbed import SlurmTestbed
 from bot.testbed.commands import ask
@@ -115,3 +119,21 @@ def test_a_write_to_a_controller_that_stands_still_is_unknown_and_did_happen(
         signal_controller(slurm_testbed, signal.SIGCONT)
     slurm_testbed.wait_for(lambda: client.fresh_node(node).reason == REASON, "the late drain")
     client.resume(node)
+
+
+def test_load_and_rights_have_the_form_that_is_read(
+    slurm_testbed: SlurmTestbed, settings: SlurmSettings, client: SlurmCli
+) -> None:
+    controller = client.snapshot().controller
+    assert controller.in_control
+    assert not controller.backup
+    assert client.remarks() == ()
+    load = slurm_testbed.run("sdiag")
+    assert overload(re.sub(r"(Server thread count: +)\d+", r"\g<1>200", load)).endswith(
+        "(above 128)"
+    )
+    assert overload(re.sub(r"(Agent queue size: +)\d+", r"\g<1>900", load)).endswith("(above 500)")
+    verbs = {"node.drain": False, "job.requeue": True}
+    assert rights(settings, Runner(), verbs) == Rights()
+    stranger = rights(replace(settings, own_user=slurm_testbed.options.job_user), Runner(), verbs)
+    assert stranger.lacks.keys() == verbs.keys()
