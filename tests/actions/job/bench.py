@@ -1,4 +1,4 @@
-"""The real engine, ledger and shipped runbooks over the hands of one cluster, whichever it is."""
+"""The real engine, ledger and the shipped requeue-job over the hands of one cluster, whichever it is."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from actions.catalogue import ClusterSite, SiteRules, registry
-from actions.contract import Page, PageReceipt
+from actions.contract import ActionSpec, Page, PageReceipt
 from audit_log.ledger import Ledger
 from config.actors import Actor, ActorKind, Door
 from config.clock import Clock
@@ -18,9 +18,11 @@ from config.permissions import Allowed, Decision, Permission
 from config.policy import Policy as SitePolicy
 from config.redaction import Redactor
 from runbooks.builtin import BUILTINS
+from runbooks.definition import Definition, pin
 from runbooks.engine import Engine
 from runbooks.halt import HaltFile
-from runbooks.library_files import SHIPPED, load_library
+from runbooks.library_files import SHIPPED
+from runbooks.load import load_runbook
 from runbooks.machine import RunState
 from runbooks.parts import Parts
 from runbooks.plan import Plan
@@ -49,6 +51,25 @@ class NoPager:
 
     def send(self, page: Page, *, deadline: timedelta) -> tuple[PageReceipt, ...]:
         return ()
+
+
+class Shelf:
+    """The one runbook of these tests, as it ships."""
+
+    def __init__(self, specs: dict[str, ActionSpec]) -> None:
+        path = SHIPPED / "library/requeue-job/v1.yaml"
+        book = load_runbook(path.read_text("utf-8"), "requeue-job/v1.yaml", specs)
+        self._definition = pin(book, {book.name: book}, {}, specs)
+
+    def definition(self, name: str, version: int | None = None) -> Definition:
+        """It, by its name."""
+        if name != self._definition.runbook.name:
+            raise KeyError(f"there is no runbook {name}")
+        return self._definition
+
+    def names(self) -> tuple[str, ...]:
+        """Its name."""
+        return (self._definition.runbook.name,)
 
 
 class Bench:
@@ -88,7 +109,7 @@ class Bench:
             registry=verbs,
             specs=specs,
             clusters={name: site.cluster},
-            library=load_library([SHIPPED], specs),
+            library=Shelf(specs),
             policy=Policy(
                 site=SitePolicy.model_validate({"autonomy": {"default": "act", "rules": []}}),
                 protected={},
