@@ -84,6 +84,7 @@ def _mariadbd(layout: Layout) -> list[str]:
         program("mariadbd"),
         "--no-defaults",
         f"--datadir={home}/data",
+        f"--tmpdir={home}",
         f"--socket={home}/socket",
         f"--pid-file={home}/mariadbd.pid",
         f"--init-file={home}/init.sql",

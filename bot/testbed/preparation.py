@@ -178,5 +178,7 @@ def make_database(layout: Layout) -> None:
         "--skip-test-db",
         "--auth-root-authentication-method=normal",
         f"--datadir={layout.folder}/mariadb/data",
+        # Two that share one folder for their temporary tables take them from each other.
+        f"--tmpdir={layout.folder}/mariadb",
     ]
     run(argv, {**environment(layout.slurm_conf), "HOME": "/nonexistent"})
