@@ -1,7 +1,7 @@
 """`power.observe`: what the BMC says of a machine's power, and the end of its event log.
 
 Called by the engine. Looks only. `fenced` is true only where the power was read off twice and the host
-answers nobody: then its ranks no longer write (hands 2).
+answers nobody: then its ranks no longer write (hands 2). A bot that is cut off itself finds nothing.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from actions.contract import (
     Unreadable,
     ValueType,
 )
-from actions.host_verdict import HostVerdict
 from actions.power.hands import Hands
 from actions.power.readings import read, target
+from actions.power.rules import contradiction
 from actions.power_hands import PowerState
 from config.json_values import JsonMap
 from config.permissions import Permission
@@ -91,7 +91,7 @@ class ObservePower:
             "host_evidence": [
                 line[:200] for line in (*seen.verdict.missing, *seen.verdict.evidence)
             ],
-            "fenced": off and seen.verdict.host is not HostVerdict.ALIVE,
+            "fenced": off and not contradiction(seen),
             "event_log": self._log(call),
         }
 

@@ -87,7 +87,9 @@ def _host(seen: Seen) -> Iterator[str]:
 
 
 def contradiction(seen: Seen) -> str:
-    """Why the BMC cannot be that of this host; empty where nothing speaks against it."""
+    """Why "off" is no finding about this host; empty where nothing speaks against it."""
+    if seen.verdict.host is HostVerdict.CUT_OFF:
+        return f"no diagnosis of {seen.node.name}: {seen.verdict.why}"
     if seen.verdict.host is not HostVerdict.ALIVE:
         return ""
     return (

@@ -311,8 +311,8 @@ def test_a_cycle_whose_answer_is_lost_is_unknown(scene: Scene) -> None:
 
 def test_every_verb_that_switches_needs_two_persons_and_its_own_permission(scene: Scene) -> None:
     specs = {verb.spec.name: verb.spec for verb in actions(scene.hands)}
-    assert set(specs) == {"power.observe", "power.off", "power.on", "power.cycle"}
-    for name in ("power.off", "power.on", "power.cycle"):
+    assert set(specs) >= {"power.observe", "power.off", "power.on", "power.cycle", "node.down"}
+    for name in set(specs) - {"power.observe"}:
         assert (specs[name].permission, specs[name].persons) == (Permission.NODE_POWER, 2)
     assert specs["power.off"].may_end_jobs
     assert specs["power.cycle"].may_end_jobs
@@ -333,6 +333,14 @@ def test_fenced_is_off_twice_and_no_answer_from_the_host(scene: Scene) -> None:
     found = ObservePower(scene.hands).do(make_call())
     assert isinstance(found, Done)
     assert found.output["fenced"] is False
+
+
+def test_a_bot_that_is_cut_off_calls_nothing_fenced(scene: Scene) -> None:
+    scene.power.state, scene.places.reached = PowerState.OFF, 0
+    found = ObservePower(scene.hands).do(make_call())
+    assert isinstance(found, Done)
+    assert (found.output["host_verdict"], found.output["fenced"]) == ("cut_off", False)
+    assert "no diagnosis of gpu-01" in refused(scene)
 
 
 def test_a_bmc_without_an_answer_is_unknown_and_not_off(scene: Scene) -> None:
