@@ -78,9 +78,12 @@ def _unproven(user: str, why: str, verbs: Mapping[str, bool]) -> Rights:
     short = (
         f"accounting does not answer, so nothing proves that {user} may do it: see `sacctmgr ping`"
     )
-    waits = [verb for verb, ends in verbs.items() if ends or verb in _OF_EMPTY_NODES]
-    lacks = {verb: f"{verb} could end jobs, and {short}" for verb in waits}
+    lacks = {verb: f"{verb} could end jobs, and {short}" for verb in _could_end_jobs(verbs)}
     return Rights(said=(said,), lacks=lacks)
+
+
+def _could_end_jobs(verbs: Mapping[str, bool]) -> tuple[str, ...]:
+    return tuple(verb for verb, ends in verbs.items() if ends or verb in _OF_EMPTY_NODES)
 
 
 def _missing(user: str, has: AdminLevel, *, known: bool, verbs: Mapping[str, bool]) -> Rights:
@@ -98,7 +101,13 @@ def _missing(user: str, has: AdminLevel, *, known: bool, verbs: Mapping[str, boo
         parts.append(f"Slurm will refuse {', '.join(sorted(refused))}: {grant}")
     if has is AdminLevel.NONE:
         parts.append("with PrivateData=jobs it sees no other user's job")
+    # Fewer rights than expected may also hide jobs: then nothing is done that could end one (hands 1).
+    unsafe = f"{held}, less than this bot is expected to have"
+    ending = {
+        verb: f"{unsafe}, so {verb}, which could end jobs, is not tried: {grant}"
+        for verb in (_could_end_jobs(verbs) if refused else ())
+    }
     return Rights(
         said=(f"{held}: {'; '.join(parts)}",) if parts else (),
-        lacks={verb: f"{held}, so Slurm will refuse {verb}: {grant}" for verb in refused},
+        lacks=ending | {verb: f"{held}, so Slurm will refuse {verb}: {grant}" for verb in refused},
     )
