@@ -6,7 +6,7 @@ nor ever ExcNodeList: the drain and the reservation keep the job off the sick no
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actions.cluster import Job, JobChange
 from actions.contract import (
@@ -145,6 +145,9 @@ def _as_before(call: Call, job: Job) -> JobChange:
     )
 
 
+_MOVES_ON = frozenset({"PENDING", "COMPLETING", "REQUEUED"})
+"""A requeued job goes from one to the next by itself: that is no change that anybody made."""
+
 Judge = Callable[[Call, Job], tuple[Standing, str]]
 
 
@@ -154,7 +157,7 @@ def _seen(job: Job, call: Call, judge: Judge) -> Observation:
         standing=standing,
         why=why,
         owner=f"user {job.user}",
-        state=_shown(job),
+        state=_shown(replace(job, state="WAITING") if job.state in _MOVES_ON else job),
     )
 
 

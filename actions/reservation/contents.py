@@ -19,7 +19,7 @@ from actions.ownership import (
 )
 from config.node_names import NodeName, fold
 
-_ANY = frozenset({"IGNORE_JOBS", "MAINT"})
+_ANY = frozenset({"FLEX", "IGNORE_JOBS", "MAINT"})
 """Flags that change whom a reservation lets in; the others follow from how it was asked for."""
 _CLOCKS = timedelta(minutes=5)
 """What begins "now" begins after the call was made, by the controller's own clock."""

@@ -49,7 +49,8 @@ _SPEC = ActionSpec(
         "length": Field(type=ValueType.DURATION, help="from now, in whole minutes"),
         "flags": Field(
             type=ValueType.TEXT,
-            help="`ignore_jobs` (default), or `maint,ignore_jobs` for nodes that are returned",
+            help="`ignore_jobs` (default); `ignore_jobs,flex` where jobs outlive its end; "
+            "`maint,ignore_jobs` for nodes that are returned",
             required=False,
         ),
     },
@@ -66,6 +67,8 @@ _MINUTE = timedelta(minutes=1)
 _LONGEST = timedelta(days=31)
 _FLAGS = {
     "ignore_jobs": frozenset({"IGNORE_JOBS"}),
+    # Measured: without it Slurm ends every job that still points to a reservation when that ends.
+    "ignore_jobs,flex": frozenset({"FLEX", "IGNORE_JOBS"}),
     "maint,ignore_jobs": frozenset({"IGNORE_JOBS", "MAINT"}),
 }
 

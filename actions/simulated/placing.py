@@ -33,7 +33,7 @@ def place(
     """
     closed = _closed(state, job)
     found: list[NodeName] = []
-    for name in dict.fromkeys((*job.required_nodes, *state.partitions[job.partition].nodes)):
+    for name in _in_order(state, job):
         wanted = name in job.required_nodes
         if len(found) >= job.node_count and not wanted:
             break
@@ -49,8 +49,19 @@ def place(
     return tuple(found) if len(found) >= job.node_count else ()
 
 
+def _in_order(state: State, job: JobRecord) -> tuple[NodeName, ...]:
+    """Wanted nodes, then those of a FLEX reservation (measured), then the partition's."""
+    nodes = state.partitions[job.partition].nodes
+    own = state.reservations.get(job.reservation)
+    first = () if own is None else tuple(name for name in nodes if name in own.nodes)
+    return tuple(dict.fromkeys((*job.required_nodes, *first, *nodes)))
+
+
 def _closed(state: State, job: JobRecord) -> frozenset[NodeName]:
-    """Nodes that reservations keep from this job: others' always, all but its own's if it has one."""
+    """Nodes that reservations keep from this job: others' always, all but its own's if it has one.
+
+    One with FLEX lets its jobs out to nodes that nobody has reserved.
+    """
     own = state.reservations.get(job.reservation)
     over_others = own is not None and bool(own.flags & _BESIDE_OTHERS)
     closed = {
@@ -59,7 +70,7 @@ def _closed(state: State, job: JobRecord) -> frozenset[NodeName]:
         if reservation.active(state.now) and reservation is not own and not over_others
         for name in reservation.nodes
     }
-    if own is not None:
+    if own is not None and "FLEX" not in own.flags:
         closed |= state.nodes.keys() - set(own.nodes)
     return frozenset(closed)
 

@@ -72,13 +72,19 @@ def remove(state: State, name: str) -> None:
 
 
 def edge(state: State) -> None:
-    """One may have ended: jobs that still point to it are ended with it, by TIMEOUT (measured)."""
+    """One may have ended: jobs that still point to it are ended with it, by TIMEOUT (measured).
+
+    Where it has FLEX they go on, and point nowhere (measured).
+    """
     for reservation in tuple(state.reservations.values()):
         if reservation.ends_at > state.now:
             continue
         for job in tuple(state.jobs.values()):
             if job.reservation == reservation.name and job.state in {"RUNNING", "SUSPENDED"}:
-                job.reservation, job.state_reason = "", "TimeLimit"
+                job.reservation = ""
+                if "FLEX" in reservation.flags:
+                    continue
+                job.state_reason = "TimeLimit"
                 queue_rules.leave(
                     state, job, "TIMEOUT", f"reservation {reservation.name} has ended"
                 )

@@ -7,6 +7,7 @@ from actions.cluster import Controller, Job, Node, NodeBase, Partition, Reservat
 from actions.remote_values import HostFacts, Service, ServiceState
 from actions.simulated import host_rules
 from actions.simulated.machines import Host
+from actions.simulated.reservation_rules import DELETED
 from actions.simulated.state import JobRecord, NodeRecord, ReservationRecord, State
 from config.node_names import NodeName, fold
 
@@ -99,7 +100,7 @@ def job(record: JobRecord) -> Job:
         name=record.name,
         user=record.user,
         account=record.account,
-        state=record.state,
+        state="RESV_DEL_HOLD" if record.held == DELETED else record.state,
         state_flags=frozenset({"COMPLETING"}) if completing else frozenset(),
         state_reason=record.state_reason or "None",
         partition=record.partition,

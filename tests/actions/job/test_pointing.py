@@ -45,6 +45,13 @@ def test_a_job_whose_old_run_still_ends_can_be_pointed() -> None:
     assert isinstance(Point(hands(found)).do(point_call()), Done)
 
 
+def test_a_requeued_job_that_has_left_its_nodes_meanwhile_counts_as_unchanged() -> None:
+    ends, waits = requeued(state="COMPLETING", nodes=("gpu-01",)), requeued()
+    looks = [Point(hands(found)).look(point_call()).state for found in (ends, waits)]
+    assert looks[0] == looks[1]
+    assert Point(hands(cluster())).look(point_call()).state != looks[0]
+
+
 def test_a_job_that_was_not_requeued_yet_is_not_pointed() -> None:
     found = cluster()
     outcome = Point(hands(found)).do(point_call())

@@ -61,6 +61,16 @@ def test_it_is_written_once_and_read_back(verb: Hold, place: Place) -> None:
     assert done.mark_text == "gpu-[01-02] for ann until 2026-11-30 18:20 UTC"
 
 
+def test_one_whose_jobs_outlive_its_end_is_made_and_known_by_that(verb: Hold, place: Place) -> None:
+    call = hold_call(arguments={"flags": "ignore_jobs,flex"})
+    assert isinstance(verb.do(call), Done)
+    assert place.cluster.reservations[0].flags >= {"FLEX", "IGNORE_JOBS"}
+    rigid = (reservation(),)
+    place.cluster.reservations = rigid
+    seen = verb.look(hold_call(marks=(mark(),), arguments={"flags": "ignore_jobs,flex"}))
+    assert (seen.standing, "its flags are" in seen.why) == (Standing.BLOCKED, True)
+
+
 def test_a_second_time_writes_nothing(verb: Hold, place: Place) -> None:
     place.cluster.reservations = (reservation(),)
     call = hold_call(marks=(mark(),))

@@ -118,9 +118,33 @@ def test_the_end_of_a_reservation_ends_the_jobs_that_point_to_it_and_holds_those
     forward(world, 10 * MINUTE)
     ended, waiting = job(world, TRAINING), job(world, WAITING)
     assert (ended.state, ended.state_reason, ended.reservation) == ("TIMEOUT", "TimeLimit", "")
-    assert (waiting.state, waiting.priority, waiting.reservation) == ("PENDING", 0, "")
+    assert (waiting.state, waiting.priority, waiting.reservation) == ("RESV_DEL_HOLD", 0, "")
     assert world.fresh_reservations(LIMIT) == ()
     assert job(world, NOTEBOOK).state == "RUNNING"
+
+
+def test_the_end_of_a_flexible_reservation_ends_no_job(world: World) -> None:
+    reserve(world, "nw-1", "gpu-[1-2]", flags="IGNORE_JOBS,FLEX")
+    point(world, TRAINING, "nw-1")
+    forward(world, 10 * MINUTE)
+    assert (job(world, TRAINING).state, job(world, TRAINING).reservation) == ("RUNNING", "")
+
+
+@pytest.mark.parametrize(
+    "flags, nodes", [("IGNORE_JOBS", [(N8,), ()]), ("IGNORE_JOBS,FLEX", [(N8,), (N7,)])]
+)
+def test_jobs_take_their_reservations_nodes_first_and_others_only_where_it_is_flexible(
+    flags: str, nodes: list[tuple[NodeName, ...]]
+) -> None:
+    hers = {"name": "a", "user": "ann", "partition": "short", "held": "JobHeldUser"}
+    world = small_world(jobs=[{"id": str(number), **hers} for number in (1, 2)])
+    for name in ("gpu-5", "gpu-6"):
+        world.plug("admin_drain", {"node": name, "reason": "x", "by": "dana"})
+    reserve(world, "nw-1", "gpu-8", flags=flags)
+    for number in (1, 2):
+        point(world, number, "nw-1")
+        world.plug("release_job", {"job": number})
+    assert [job(world, number).nodes for number in (1, 2)] == nodes
 
 
 def test_the_ground_is_held_for_a_requeued_job_against_a_full_queue() -> None:
