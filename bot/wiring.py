@@ -56,6 +56,7 @@ from runbooks.parts import Parts
 from runbooks.policy import Policy
 from runbooks.projection import RunProjector
 from runbooks.reservation_watch import ReservationWatch
+from runbooks.uplink_watch import UplinkWatch
 from runbooks.worker import Worker
 
 CLUSTERS = timedelta(minutes=5)
@@ -251,12 +252,20 @@ def _duties(
             Duty("watching drains", MarkWatch(ledger, clock, inventory.snapshot).tick),
             Duty("watching reservations", _reservations(below).tick),
             Duty("watching partitions", PartitionWatch(ledger, clock, inventory.snapshot).tick),
+            Duty("trying the reference hosts", _uplinks(below).tick, CLUSTERS),
             Duty("checking the bot's rights", checks[0].tick, CLUSTERS),
             Duty("checking the way to nodes", checks[1].tick, CLUSTERS),
         ),
         ledger,
         clock,
     )
+
+
+def _uplinks(below: _Below) -> UplinkWatch:
+    """What notices that the bot itself is cut off."""
+    places = {name: site.vantage for name, site in below.sites.items()}
+    asked = {name: place.references for name, place in places.items() if place is not None}
+    return UplinkWatch(below.ledger, below.ground.clock, asked)
 
 
 def _reservations(below: _Below) -> ReservationWatch:

@@ -22,12 +22,15 @@ from actions.contract import (
     Wait,
 )
 from actions.host_look import Eyes, look
+from actions.host_verdict import HostVerdict
 from actions.node import readings
 from actions.node.facts import FACTS, Seen, flat
 from actions.node.settings import NODE, Hands
 from actions.remote_values import Reach, Service, ServiceState
 from actions.settling import just_started, settles_at
 from config.permissions import Permission
+
+_TRY_AGAIN = timedelta(seconds=30)
 
 _SPEC = ActionSpec(
     name="node.observe",
@@ -74,6 +77,9 @@ class Observe:
         until = settles_at(controller, self.hands.settings.quiet_after_start, call.now)
         if until is not None:  # what a fresh slurmctld says of a node is no finding
             return Wait(until=until, why=just_started(controller, until), seen=facts)
+        if seen.verdict.host is HostVerdict.CUT_OFF:  # no diagnosis; who is on call is paged once
+            why = f"no diagnosis of {seen.node.name}: {seen.verdict.why}"
+            return Wait(until=call.now + _TRY_AGAIN, why=why, seen=facts)
         return Done(output=facts)
 
     def _seen(self, call: Call) -> Seen:

@@ -300,7 +300,7 @@ GIVEN_UP = make_node(base=NodeBase.DOWN, flags=frozenset({"NOT_RESPONDING"}))
 
 
 @pytest.mark.parametrize(
-    "vantage, verdict", [(Elsewhere(), "dead"), (Elsewhere(reached=0), "cut_off"), (None, "silent")]
+    "vantage, verdict", [(Elsewhere(), "dead"), (Elsewhere(reached=1), "silent"), (None, "silent")]
 )
 def test_a_host_is_dead_only_as_far_as_other_places_say_so(
     vantage: Elsewhere | None, verdict: str
@@ -312,6 +312,15 @@ def test_a_host_is_dead_only_as_far_as_other_places_say_so(
     assert isinstance(done, Done)
     assert done.output["host_verdict"] == verdict
     assert done.output["host_evidence"]
+
+
+def test_a_bot_that_is_cut_off_waits_and_diagnoses_nothing() -> None:
+    nodes = FakeNodes(verdict=TIME_OUT, facts=None)
+    held = replace(hands(FakeCluster(nodes={NODE: GIVEN_UP}), nodes), vantage=Elsewhere(reached=0))
+    waits = Observe(held).do(make_call())
+    assert isinstance(waits, Wait)
+    assert "reaches none of its 3 reference hosts" in waits.why
+    assert waits.seen["host_verdict"] == "cut_off"
 
 
 def test_a_host_that_answers_is_alive() -> None:
