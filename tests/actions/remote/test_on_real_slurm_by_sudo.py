@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import pytest
 from actions.contract import Refusal, Unreadable
 from actions.node_readings import PortAnswer
 from actions.remote.access_check import AccessCheck
+from actions.remote.installing import authorized_keys
 from actions.remote.nodes import RemoteNodes
+from actions.remote.packing import digest
 from actions.remote.program_words import PROGRAM
 from actions.remote.settings import RemoteSettings
-from actions.remote_values import ServiceState
+from actions.remote_values import Reach, ServiceState
 from actions.shell import Runner
 from bot.testbed import SlurmTestbed
+from bot.testbed.preparation import keygen
 from bot.testbed.root_access import root_of
 from config.node_access import NodeAccess
 from config.node_names import NodeName
@@ -125,6 +129,47 @@ def test_a_jobs_files_and_stacks_are_read_and_another_node_is_tried(
         nodes.file_tail(A, user, str(slurm_testbed.slurm_conf), 10)
     tried = nodes.tcp_try(A, B, [22, 9])
     assert [one.answer for one in tried] == [PortAnswer.OPEN, PortAnswer.REFUSED]
+
+
+@pytest.fixture
+def bound(slurm_testbed: SlurmTestbed, settings: RemoteSettings) -> Iterator[RemoteNodes]:
+    """Hands whose key is bound to the program on every node, as the bot's ordinary user."""
+    folder = slurm_testbed.folder / "ssh"
+    keygen(folder / "bound", slurm_testbed.bot_user)
+    keys, config = folder / "authorized_keys", folder / "bound.config"
+    before = keys.read_text()
+    keys.write_text(before + authorized_keys((folder / "bound.pub").read_text()))
+    identity = str(slurm_testbed.layout.identity)
+    config.write_text(slurm_testbed.ssh_config.read_text().replace(identity, str(folder / "bound")))
+    hands = RemoteNodes(
+        replace(settings, ssh_config=config, access=NodeAccess.FORCED),
+        Runner(),
+        SystemClock(),
+        redact=str,
+        connected=lambda: True,
+    )
+    yield hands
+    hands.close()
+    keys.write_text(before)
+
+
+def test_a_bound_key_of_an_ordinary_user_reaches_the_program_through_sudo(
+    slurm_testbed: SlurmTestbed, bound: RemoteNodes
+) -> None:
+    assert bound.reach(A).reach is Reach.ALIVE
+    assert bound.installed(A) == digest()
+    assert bound.boot_ids((A, B))[B].value == slurm_testbed.boot_id(B)
+    slurm_testbed.kill_slurmd(A)
+    assert bound.start_service(A, "slurmd", f"{EFFECT}-bound").ok
+    assert bound.service(A, "slurmd").state is ServiceState.ACTIVE
+    with pytest.raises(Refusal, match="not in the list"):
+        replace_units(bound, "sshd").restart_service(A, "sshd", f"{EFFECT}-sshd")
+
+
+def replace_units(hands: RemoteNodes, unit: str) -> RemoteNodes:
+    """The same hands where the bot's own list has the unit, and the node's has not."""
+    hands._settings = replace(hands._settings, units=frozenset({unit}))
+    return hands
 
 
 def test_a_process_of_a_job_gets_nothing_by_the_program(slurm_testbed: SlurmTestbed) -> None:

@@ -1,6 +1,10 @@
 """The node's program over a real login: by sudo, by a forced command, and everything that can be wrong."""
 
+import fcntl
+import json
+import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +15,14 @@ from actions.node_readings import PortAnswer
 from actions.remote import ports
 from actions.remote.nodes import RemoteNodes
 from actions.remote.packing import digest
-from actions.remote_values import Reach, ServiceState
+from actions.remote_values import CommandResult, Reach, ServiceState
 from actions.vantage import Answer
 from config.node_access import NodeAccess
 from config.node_names import NodeName
 from tests.actions.remote.conftest import Connect
 from tests.actions.remote.on_node.installed import OWNER, Installed, installed
 from tests.actions.remote.sshd import Host, make_key
+from tests.patience import DEADLINE
 
 A = NodeName("gpu-01")
 EFFECT = "nw-0a1b2c3d-run-1-start-1"
@@ -165,6 +170,29 @@ def test_an_effect_that_was_begun_and_never_ended_has_an_unknown_outcome(
     assert result.exit_code is None
     assert "began at 2026-11-30T17:20:00Z" in result.lost
     assert program.started() == []
+
+
+def test_an_effect_goes_on_and_is_noted_when_the_connection_is_gone(
+    program: Installed, nodes: RemoteNodes
+) -> None:
+    gate, began = program.root / "gate", program.root / "began"
+    os.mkfifo(gate)
+    os.mkfifo(began)
+    program.counting(f"echo began > {began}; cat {gate}")
+    found: list[CommandResult] = []
+    caller = threading.Thread(target=lambda: found.append(nodes.start_service(A, "slurmd", EFFECT)))
+    caller.start()
+    began.read_text()  # returns once systemctl runs
+    nodes.close()
+    caller.join(DEADLINE)
+    gate.write_text("go on\n")
+    with (program.state / "effect.lock").open("r") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # free once the end of the effect was noted
+    note = json.loads((program.state / "effects" / EFFECT).read_text())
+    assert found[0].exit_code is None
+    assert note["code"] == 0
+    assert nodes.start_service(A, "slurmd", EFFECT).ok
+    assert len(program.started()) == 1
 
 
 @pytest.mark.parametrize(
