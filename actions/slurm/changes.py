@@ -26,7 +26,7 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\$?", re.ASCII)
 _JOB = re.compile(r"[1-9]\d{0,9}(?:[_+]\d{1,9})?", re.ASCII)
 _EVERYTHING = frozenset({"ALL", "LOCALHOST", "ASAP", "DEFAULT"})
 """Words that scontrol takes for more or other than the thing of that name."""
-_FLAGS = frozenset({"IGNORE_JOBS", "MAINT"})
+_FLAGS = frozenset({"FLEX", "IGNORE_JOBS", "MAINT"})
 _HIGHEST_PRIORITY = 0xFFFFFFFD
 """The two numbers above it mean "as Slurm counts"; zero is a hold."""
 
