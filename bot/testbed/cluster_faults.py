@@ -5,6 +5,7 @@ import signal
 from bot.testbed import network
 from bot.testbed.commands import ask
 from bot.testbed.core import Core
+from bot.testbed.layout import BACKUP
 
 
 class ClusterFaults(Core):
@@ -71,7 +72,38 @@ class ClusterFaults(Core):
     def start_controller(self) -> None:
         """Returns when it answers."""
         self.start_service("slurmctld", self.layout.controller_port)
-        self.wait_for(lambda: "UP" in self.run("scontrol", "ping"), "slurmctld to answer")
+        self.wait_for(lambda: self._controls("primary"), "slurmctld to answer")
+
+    def start_backup(self) -> None:
+        """The second slurmctld; returns when it stands by, or takes over where it is alone."""
+        ask(self.layout.node_socket(BACKUP), "start", "slurmctld")
+        self.wait_for(lambda: self._controls("backup"), "the second slurmctld to answer")
+
+    def kill_backup(self) -> None:
+        """SIGKILL to the second slurmctld. `start_backup` is the way back."""
+        ask(self.layout.node_socket(BACKUP), "signal", "slurmctld", signal.SIGKILL)
+        self.wait_for(lambda: not self._controls("backup"), "the second slurmctld to die")
+
+    def fail_over(self, *, forgetful: bool = True) -> None:
+        """The first slurmctld ends; returns when the second, which noticed by itself, rules.
+
+        Forgetful: it is killed, and what it had not saved yet is lost, a started job among it.
+        """
+        if forgetful:
+            self.kill_controller()
+        else:
+            self.stop_controller()
+        self.wait_for(lambda: self.run("sinfo", "--noheader"), "the second slurmctld to rule")
+
+    def fail_back(self) -> None:
+        """The way back: the first takes over from the second, which stands by again."""
+        self.start_controller()
+        self.wait_for(lambda: self._controls("backup"), "the second slurmctld to stand by")
+
+    def _controls(self, part: str) -> bool:
+        """Whether the controller of this part answers: primary or backup."""
+        lines = self.run("scontrol", "ping").splitlines()
+        return any(line.startswith(f"Slurmctld({part})") and "UP" in line for line in lines)
 
     def controller_runs(self) -> bool:
         """Whether the process is there."""

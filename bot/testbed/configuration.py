@@ -5,7 +5,9 @@ instead of the real one (`config_overrides`), and tracks processes without cgrou
 container may lack.
 """
 
-from bot.testbed.layout import Layout
+from collections.abc import Iterator
+
+from bot.testbed.layout import BACKUP, Layout
 from bot.testbed.options import TestbedOptions
 
 CONTROLLER = "ctl-1"
@@ -32,7 +34,7 @@ def slurm_conf(layout: Layout, options: TestbedOptions) -> str:
         "CredType=cred/munge",
         f"StateSaveLocation={folder}/slurmctld",
         f"SlurmdSpoolDir={folder}/nodes/%n/spool",
-        f"SlurmctldPidFile={folder}/slurmctld/slurmctld.pid",
+        f"SlurmctldPidFile={layout.controller_folder}/slurmctld.pid",
         f"SlurmdPidFile={folder}/nodes/%n/slurmd.pid",
         f"SlurmctldLogFile={layout.logs}/slurmctld.log",
         f"SlurmdLogFile={layout.logs}/slurmd-%n.log",
@@ -57,9 +59,22 @@ def slurm_conf(layout: Layout, options: TestbedOptions) -> str:
         f"AccountingStoragePort={layout.accounting_port}",
         f"AccountingStoragePass={layout.munge_socket}",
     ]
+    lines += _chosen_lines(layout, options)
+    lines += [*_node_lines(layout, options), *_partition_lines(layout, options), ""]
+    return "\n".join(lines)
+
+
+def _chosen_lines(layout: Layout, options: TestbedOptions) -> Iterator[str]:
+    if layout.backup:
+        yield f"SlurmctldHost={BACKUP}({layout.address(BACKUP)})"
+        yield f"SlurmctldTimeout={options.slurmctld_timeout}"
     if options.private_data:
-        lines.append(f"PrivateData={options.private_data}")
-    return "\n".join([*lines, *_node_lines(layout, options), *_partition_lines(layout), ""])
+        yield f"PrivateData={options.private_data}"
+    if options.preemption:
+        yield "PreemptType=preempt/qos"
+        yield "PreemptMode=REQUEUE"
+        yield "PriorityType=priority/multifactor"
+        yield "PriorityWeightQOS=1000"
 
 
 def _node_lines(layout: Layout, options: TestbedOptions) -> list[str]:
@@ -71,9 +86,10 @@ def _node_lines(layout: Layout, options: TestbedOptions) -> list[str]:
     ]
 
 
-def _partition_lines(layout: Layout) -> list[str]:
+def _partition_lines(layout: Layout, options: TestbedOptions) -> list[str]:
     parts = partitions(layout.nodes)
-    return [
+    hidden = f"PartitionName=hidden Nodes={','.join(parts['spare'])} Hidden=YES State=UP"
+    return [hidden] * options.hidden_partition + [
         f"PartitionName={name} Nodes={','.join(nodes)} MaxTime=7-00:00:00 State=UP"
         + (" Default=YES" if name == "train" else "")
         for name, nodes in parts.items()
@@ -93,7 +109,7 @@ def partitions(nodes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 def hosts(layout: Layout) -> str:
     """/etc/hosts of every machine of the testbed."""
     names = {CONTROLLER: layout.controller_address}
-    names |= {node: layout.address(node) for node in layout.nodes}
+    names |= {name: layout.address(name) for name in layout.machines}
     lines = [f"{address} {name}" for name, address in names.items()]
     return "\n".join(["127.0.0.1 localhost", *lines, ""])
 

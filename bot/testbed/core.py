@@ -29,7 +29,9 @@ class Core:
         self.options = options or TestbedOptions()
         names = node_names(nodes)
         addresses, self._claim = claim_network()
-        self.layout = Layout(folder=folder, nodes=names, network=addresses)
+        self.layout = Layout(
+            folder=folder, nodes=names, network=addresses, backup=self.options.backup_controller
+        )
         self.environment = commands.environment(self.slurm_conf)
 
     @property

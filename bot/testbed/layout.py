@@ -13,6 +13,8 @@ from pathlib import Path
 
 from bot.testbed.options import TestbedError
 
+BACKUP = "ctl-2"
+"""Host name of the machine of the second controller."""
 SCRATCH = "/run/scratch"
 """A node's own disk, as the node sees it, where it has been given one."""
 _ROUTES = Path("/proc/net/route")
@@ -29,6 +31,13 @@ class Layout:
     folder: Path
     nodes: tuple[str, ...]
     network: ipaddress.IPv4Network
+    backup: bool = False
+    """Whether there is a machine for a second slurmctld."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """All that have a cable to the main machine."""
+        return (*self.nodes, BACKUP) if self.backup else self.nodes
 
     @property
     def slurm_conf(self) -> Path:
@@ -59,6 +68,11 @@ class Layout:
     def logs(self) -> Path:
         """One file per daemon."""
         return self.folder / "logs"
+
+    @property
+    def controller_folder(self) -> Path:
+        """What a slurmctld writes for itself alone: its number and its log."""
+        return self.folder / "controller"
 
     @property
     def tools(self) -> Path:
@@ -115,13 +129,15 @@ class Layout:
         """sshd of every node."""
         return 22
 
-    def address(self, node: str) -> str:
-        """A node's."""
-        return str(self.network[_FIRST_NODE + self.nodes.index(node)])
+    def address(self, machine: str) -> str:
+        """A node's or the second controller's."""
+        if machine == BACKUP:
+            return str(self.network[3])
+        return str(self.network[_FIRST_NODE + self.nodes.index(machine)])
 
-    def port(self, node: str) -> str:
-        """The interface on the main machine that a node's cable is in."""
-        return f"port{self.nodes.index(node) + 1}"
+    def port(self, machine: str) -> str:
+        """The interface on the main machine that this machine's cable is in."""
+        return f"port-{machine}"
 
     def node_folder(self, node: str) -> Path:
         """Mounted into the node."""

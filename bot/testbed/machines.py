@@ -12,7 +12,7 @@ from typing import Any
 from bot.testbed import network, root_access
 from bot.testbed.commands import environment
 from bot.testbed.configuration import CONTROLLER
-from bot.testbed.layout import Layout
+from bot.testbed.layout import BACKUP, Layout
 from bot.testbed.requirements import program
 
 Json = dict[str, Any]
@@ -45,23 +45,35 @@ def main_spec(layout: Layout) -> Json:
         "munged": _unit(layout, "munged", _munged(layout), user="munge"),
         "mariadbd": _unit(layout, "mariadbd", _mariadbd(layout), user="mysql"),
         "slurmdbd": _unit(layout, "slurmdbd", [program("slurmdbd"), "-D"], user="slurm"),
-        "slurmctld": _unit(
-            layout,
-            "slurmctld",
-            [program("slurmctld"), "-D", "-f", str(layout.slurm_conf)],
-            user="slurm",
-        ),
+        "slurmctld": _slurmctld(layout, "slurmctld"),
     }
-    for node in layout.nodes:
-        argv = machine_argv(layout.node_folder(node) / "machine.json")
-        units[node] = _unit(layout, f"init-{node}", argv)
+    for name in layout.machines:
+        argv = machine_argv(layout.node_folder(name) / "machine.json")
+        units[name] = _unit(layout, f"init-{name}", argv)
     return {
         "socket": str(layout.main_socket),
         "hostname": CONTROLLER,
         "units": units,
-        "autostart": ["munged", *layout.nodes],
+        "autostart": ["munged", *layout.machines],
         "binds": [(f"{folder}/etc/hosts", "/etc/hosts")],
     }
+
+
+def backup_spec(layout: Layout) -> Json:
+    """The machine of the second controller: the same files, but for what two would both write."""
+    home, conf = layout.node_folder(BACKUP), layout.controller_folder
+    return {
+        "socket": str(layout.node_socket(BACKUP)),
+        "hostname": BACKUP,
+        "units": {"slurmctld": _slurmctld(layout, "slurmctld-2")},
+        "autostart": [],
+        "binds": [(f"{layout.folder}/etc/hosts", "/etc/hosts"), (f"{home}/own", str(conf))],
+    }
+
+
+def _slurmctld(layout: Layout, log: str) -> Json:
+    argv = [program("slurmctld"), "-D", "-f", str(layout.slurm_conf)]
+    return _unit(layout, log, argv, user="slurm")
 
 
 def _munged(layout: Layout) -> list[str]:

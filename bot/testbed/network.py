@@ -71,30 +71,30 @@ def connect_host(layout: Layout) -> None:
     _change(layout, lines, main)
 
 
-def connect_nodes(layout: Layout) -> None:
-    """A cable to each node; their machines must run."""
+def connect_machines(layout: Layout) -> None:
+    """A cable to each node and to the second controller; their machines must run."""
     main = process_of(layout.main_socket)
-    nodes = {node: process_of(layout.node_socket(node)) for node in layout.nodes}
+    processes = {name: process_of(layout.node_socket(name)) for name in layout.machines}
     lines = []
-    for node, process in nodes.items():
-        mac, port = hardware_address(layout.address(node)), layout.port(node)
+    for name, process in processes.items():
+        mac, port = hardware_address(layout.address(name)), layout.port(name)
         lines += [
             f"link add {port} type veth peer name {CABLE} address {mac} netns {process}",
             f"link set {port} master {BRIDGE} up",
         ]
-    addresses = [layout.address(node) for node in layout.nodes]
+    addresses = [layout.address(name) for name in layout.machines]
     _change(layout, [*lines, *_known(BRIDGE, addresses)], main)
     _change(layout, _known(layout.host_interface, addresses))
-    for node, process in nodes.items():
-        _change(layout, node_lines(layout, node), process)
+    for name, process in processes.items():
+        _change(layout, machine_lines(layout, name), process)
 
 
-def node_lines(layout: Layout, node: str) -> list[str]:
-    """What gives a node its network: commands of `ip`, at each boot."""
-    others = [layout.address(other) for other in layout.nodes if other != node]
+def machine_lines(layout: Layout, name: str) -> list[str]:
+    """What gives a machine its network: commands of `ip`, at each boot."""
+    others = [layout.address(other) for other in layout.machines if other != name]
     return [
         "link set lo up",
-        f"address replace {layout.address(node)}/24 dev {CABLE}",
+        f"address replace {layout.address(name)}/24 dev {CABLE}",
         f"link set {CABLE} up",
         *_known(CABLE, [layout.host_address, layout.controller_address, *others]),
     ]

@@ -16,8 +16,8 @@ from pathlib import Path
 from bot.testbed import configuration, network, root_access
 from bot.testbed.commands import environment, run, wait_for, write
 from bot.testbed.interpreter import impassable
-from bot.testbed.layout import Layout
-from bot.testbed.machines import NODE_MOUNT, main_spec, node_spec
+from bot.testbed.layout import BACKUP, Layout
+from bot.testbed.machines import NODE_MOUNT, backup_spec, main_spec, node_spec
 from bot.testbed.options import TestbedError, TestbedOptions
 
 _TOOLS = Path(__file__).with_name("tools")
@@ -62,6 +62,8 @@ def prepare_files(layout: Layout, options: TestbedOptions) -> None:
     _ssh_files(layout, options)
     for node in layout.nodes:
         _node_files(layout, node, options)
+    if layout.backup:
+        _backup_files(layout)
     write_known_hosts(layout)
     write(layout.folder / "main.json", json.dumps(main_spec(layout)), 0o600)
 
@@ -88,6 +90,7 @@ def _folders(layout: Layout, options: TestbedOptions) -> None:
         "logs": "slurm",
         "munge": "munge",
         "slurmctld": "slurm",
+        layout.controller_folder.name: "slurm",
         "slurmdbd": "slurm",
         "mariadb": "mysql",
         "jobs": options.job_user,
@@ -140,7 +143,7 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     write(home / "boot_id", f"{uuid.uuid4()}\n")
     write(home / "kernel.log", "")
     write(home / "kernel-previous.log", "")
-    write(home / "network", "\n".join(network.node_lines(layout, node)) + "\n")
+    write(home / "network", "\n".join(network.machine_lines(layout, node)) + "\n")
     write(home / "gpus", configuration.gpu_list(options.gpus))
     write(home / "hardware", configuration.hardware(node))
     write(home / "gres.conf", configuration.gres_conf(layout, options.gpus))
@@ -148,6 +151,14 @@ def _node_files(layout: Layout, node: str, options: TestbedOptions) -> None:
     keygen(home / "host_key", "root")
     root_access.prepare(layout, node, options, NODE_MOUNT)
     write(home / "machine.json", json.dumps(node_spec(layout, node)), 0o600)
+
+
+def _backup_files(layout: Layout) -> None:
+    own = layout.node_folder(BACKUP) / "own"
+    own.mkdir(mode=0o755, parents=True)
+    shutil.chown(own, "slurm", pwd.getpwnam("slurm").pw_gid)
+    spec = layout.node_folder(BACKUP) / "machine.json"
+    write(spec, json.dumps(backup_spec(layout)), 0o600)
 
 
 def keygen(path: Path, owner: str) -> None:

@@ -77,12 +77,14 @@ class SlurmTestbed(NodeFaults, LinkFaults, ResourceFaults, ClusterFaults, Traini
             processes.spawn(self.layout)
             self.wait_for(partial(_answers, self.layout.main_socket), "the main machine")
             network.connect_host(self.layout)
-            for node in self.nodes:
-                self.wait_for(partial(_answers, self.layout.node_socket(node)), f"{node} to boot")
-            network.connect_nodes(self.layout)
+            for name in self.layout.machines:
+                self.wait_for(partial(_answers, self.layout.node_socket(name)), f"{name} to boot")
+            network.connect_machines(self.layout)
             database.result()
         self._start_accounting()
         self.start_controller()
+        if self.layout.backup:
+            self.start_backup()
         for node in self.nodes:
             ask(self.layout.node_socket(node), "start", "sshd")
             self.start_slurmd(node)
@@ -91,12 +93,18 @@ class SlurmTestbed(NodeFaults, LinkFaults, ResourceFaults, ClusterFaults, Traini
     def _start_accounting(self) -> None:
         self.start_service("mariadbd", self.layout.database_port)
         self.start_accounting()
-        self.run("sacctmgr", "-i", "add", "cluster", self.options.cluster)
-        self.run("sacctmgr", "-i", "add", "account", _ACCOUNT)
-        admins = f"{self.options.bot_user},{self.options.admin_user}"
-        account = f"account={_ACCOUNT}"
-        self.run("sacctmgr", "-i", "add", "user", admins, account, "adminlevel=Admin")
-        self.run("sacctmgr", "-i", "add", "user", self.options.job_user, account)
+        options, account = self.options, f"account={_ACCOUNT}"
+        self._book("add", "cluster", options.cluster)
+        self._book("add", "account", _ACCOUNT)
+        self._book("add", "user", options.admin_user, account, "adminlevel=Admin")
+        self._book("add", "user", options.bot_user, account, f"adminlevel={options.bot_level}")
+        self._book("add", "user", options.job_user, account)
+        if options.preemption:
+            self._book("add", "qos", "high", "priority=1000", "preempt=normal")
+            self._book("modify", "user", options.job_user, "set", "qos+=high")
+
+    def _book(self, *words: str) -> None:
+        self.run("sacctmgr", "-i", *words)
 
     def _all_idle(self) -> bool:
         shown = self.run("sinfo", "--noheader", "--Node", "--format=%N %T")

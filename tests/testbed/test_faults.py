@@ -4,8 +4,7 @@ import subprocess
 
 import pytest
 
-from bot.testbed import SlurmTestbed, TestbedError, TestbedOptions
-from tests.testbed.fixture import fresh_folder
+from bot.testbed import SlurmTestbed, TestbedError
 from tests.testbed.reboots import resume_after_a_reboot
 
 pytestmark = pytest.mark.slurm
@@ -137,31 +136,6 @@ def test_the_controller_stops_and_comes_back(slurm_testbed: SlurmTestbed) -> Non
 
     assert not stopped
     slurm_testbed.wait_for_states("gpu-01", "IDLE")
-
-
-def test_the_controller_comes_back_after_a_kill() -> None:
-    # of its own, because a killed controller forgets the last seconds of everybody's tests
-    if why := SlurmTestbed.missing():
-        pytest.skip(why)
-    options = TestbedOptions(return_to_service=0, private_data="jobs")
-    with fresh_folder() as folder, SlurmTestbed(folder, nodes=3, options=options) as testbed:
-        job = testbed.train(("gpu-01", "gpu-02"))
-        testbed.stop_controller()  # saves the job, which a kill within five seconds would lose
-        testbed.start_controller()
-        testbed.kill_controller()
-        alive = testbed.wait_for_next_step(job, "gpu-02")
-
-        testbed.start_controller()
-
-        testbed.wait_for_states("gpu-03", "IDLE")
-        assert testbed.job(job.id)["Restarts"] == "0"
-        assert testbed.wait_for_next_step(job, "gpu-02").number > alive.number
-        config = testbed.run("scontrol", "show", "config")
-        shown = {
-            line.partition("=")[0].strip(): line.partition("=")[2].strip()
-            for line in config.splitlines()
-        }
-        assert (shown["ReturnToService"], shown["PrivateData"]) == ("0", "jobs")
 
 
 def test_partitions_and_reservations_can_be_edited(slurm_testbed: SlurmTestbed) -> None:

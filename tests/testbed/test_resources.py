@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from bot.testbed import SlurmTestbed
-from tests.testbed.fixture import fresh_folder
 
 pytestmark = pytest.mark.slurm
 needs_disks = pytest.mark.skipif(
@@ -59,26 +58,3 @@ def test_a_rank_on_a_frozen_disk_stops_all_and_goes_on_after_the_thaw(
 
     slurm_testbed.wait_for_iteration(job, stood + 2)
     slurm_testbed.cancel(job.id)
-
-
-@needs_disks
-def test_a_testbed_with_a_frozen_disk_is_stopped_whole() -> None:
-    if why := SlurmTestbed.missing():
-        pytest.skip(why)
-    with fresh_folder() as folder:
-        with SlurmTestbed(folder, nodes=3) as testbed:
-            testbed.give_scratch("gpu-01")
-            job = testbed.train_coupled(("gpu-01",))
-            testbed.freeze("gpu-01")
-            testbed.wait_for(lambda: testbed.rank_state(job, "gpu-01") == "D", "D state")
-            attached = _images()
-
-        assert any(str(folder) in image for image in attached)
-        testbed.wait_for(
-            lambda: not any(str(folder) in image for image in _images()), "the disk to go", 10
-        )
-
-
-def _images() -> list[str]:
-    argv = ["losetup", "--noheadings", "--output=BACK-FILE"]
-    return subprocess.check_output(argv, text=True).split()

@@ -47,17 +47,29 @@ def _interfaces() -> set[str]:
     return {name for _, name in socket.if_nameindex()}
 
 
+def _disks_of(folder: Path) -> list[str]:
+    argv = ["losetup", "--noheadings", "--output=BACK-FILE"]
+    images = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
+    return [image for image in images if image.startswith(str(folder))]
+
+
 def test_stopping_leaves_no_process_and_no_mount() -> None:
     before = _interfaces()
     with fresh_folder() as folder:
         with SlurmTestbed(folder, nodes=3) as testbed:
-            testbed.train(("gpu-01", "gpu-02"))
+            job = testbed.train_coupled(("gpu-01", "gpu-02"))
+            if not testbed.missing_disks():
+                testbed.freeze("gpu-01")
+                testbed.wait_for(lambda: testbed.rank_state(job, "gpu-01") == "D", "a stuck writer")
             running = _processes_of(folder)
+            disks = _disks_of(folder)
 
         assert {"slurmctld", "slurmd", "sshd", "munged", "mariadbd", "slurmdbd"} <= set(running)
         assert _processes_of(folder) == []
         assert str(folder) not in Path("/proc/mounts").read_text()
         assert _interfaces() <= before
+        assert len(disks) == (0 if testbed.missing_disks() else 1)
+        testbed.wait_for(lambda: not _disks_of(folder), "the disk to be let go", 10)
 
 
 def test_a_testbed_whose_starter_died_is_stopped_by_its_folder() -> None:
