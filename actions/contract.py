@@ -141,11 +141,16 @@ class Call:
     Each write is preceded by a look of its own, which has none."""
     intended_at: datetime | None = None
     """Only in the look of a recovery: when the open intent was made."""
+    called: RunId | None = None
+    """The run of a called runbook that this call belongs to, beneath `run`; None: `run` itself."""
 
     @property
     def effect_id(self) -> str:
-        """Name of the effect in the outside world: instance, run, step, attempt."""
-        return f"nw-{self.instance}-{self.run}-{self.step}-{self.attempt}"
+        """Name of the effect in the outside world: instance, run, step, attempt.
+
+        One runbook may be called twice in a run, so the name says which call it was.
+        """
+        return f"nw-{self.instance}-{self.called or self.run}-{self.step}-{self.attempt}"
 
 
 class Standing(StrEnum):

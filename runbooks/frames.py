@@ -205,8 +205,10 @@ class Frames:
     def _call(self, frame: Frame, seen: Overview | None = None) -> Call:
         """What all calls of a run have in common."""
         run = frame.run
+        root = self.root(run).id
         return Call(
-            run=self.root(run).id,
+            run=root,
+            called=None if run.id == root else run.id,
             step=StepId(""),
             attempt=0,
             instance=self._parts.ledger.instance,

@@ -61,7 +61,10 @@ on_failure: undo
 """
 
 ROOMY = {"ending_actions_per_hour": 99, "ending_actions_per_hour_per_pool": 99}
-BOOKS = {"light": LIGHT, "row": ROW, "watch": WATCH, "caller": CALLER}
+TWICE = CALLER.replace("runbook: caller", "runbook: twice").replace(
+    "    do: lamp.on\n    with:", "    call: light\n    with:"
+)
+BOOKS = {"light": LIGHT, "row": ROW, "watch": WATCH, "caller": CALLER, "twice": TWICE}
 
 
 @pytest.fixture
@@ -135,6 +138,13 @@ def test_a_called_runbook_has_its_own_record_and_the_callers_locks(bench: Bench)
     assert child.state is RunState.SUCCEEDED
     assert held[-1] == {"lab/node:l1": "run-1", "lab/node:l2": "run-1"}
     assert lit(bench) == {"l1", "l2"}
+
+
+def test_a_runbook_that_is_called_twice_gives_each_effect_a_name_of_its_own(bench: Bench) -> None:
+    run = bench.go(bench.ask("twice", node="l1", other="l2"))
+    assert run.state is RunState.SUCCEEDED
+    names = [effect.split()[2] for effect in bench.world.effects]
+    assert len(names) == len(set(names)) == 2
 
 
 def test_a_called_runbook_that_needs_a_person_keeps_its_caller_waiting(bench: Bench) -> None:
