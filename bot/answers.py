@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from actions.contract import Call, Done, Failed, Refusal, Unreadable, Wait
 from audit_log.gate import Gate, Question
-from bot.commands import VERBS, Verb, VerbSpec
+from bot.commands import RUNBOOK_OF, VERBS, Verb, VerbSpec
 from bot.identities import Identities
 from bot.inventory import Inventory
 from bot.lists import MOST_ROWS, Lists
@@ -305,10 +305,8 @@ class Answers:
         match spec.verb:
             case Verb.RUN:
                 names = library.names()
-            case Verb.DRAIN:
-                names = ("drain-node",)
-            case Verb.RETURN:
-                names = ("return-node",)
+            case verb if verb in RUNBOOK_OF:
+                names = (RUNBOOK_OF[verb],)
             case Verb.APPROVE | Verb.DENY:
                 names = library.names()  # a plan that only wants a go needs the runbook's own
             case _:

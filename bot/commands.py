@@ -24,6 +24,9 @@ class Verb(StrEnum):
     DENY = "deny"
     DRAIN = "drain"
     RETURN = "return"
+    REBOOT = "reboot"
+    REPLACE = "replace"
+    REQUEUE = "requeue"
     TAKEOVER = "takeover"
     HALT = "halt"
     HANDS_OFF = "hands-off"
@@ -73,6 +76,14 @@ class VerbSpec:
     holds for every word after it."""
 
 
+RUNBOOK_OF = {
+    Verb.DRAIN: "drain-node",
+    Verb.RETURN: "return-node",
+    Verb.REBOOT: "reboot-node",
+    Verb.REPLACE: "replace-node",
+    Verb.REQUEUE: "requeue-job",
+}
+"""Verbs that are a shorter word for one runbook, and need its permission."""
 _READ = Permission.NODE_READ
 _A_RUN = ((Kind.RUN,), ())
 _NODES = ((Kind.NODE,), ())
@@ -203,6 +214,42 @@ VERBS: dict[Verb, VerbSpec] = {
             flags=frozenset({"dry-run"}),
             options=frozenset({"cluster"}),
             takes=_NODES,
+        ),
+        VerbSpec(
+            verb=Verb.REBOOT,
+            usage='reboot NODE "reason"',
+            summary="Restart a node once its jobs have ended, and return it through its gate.",
+            example='reboot gpu-001 "new driver"',
+            permission=None,  # as `run reboot-node`
+            changes=True,
+            words=(1, 30),
+            flags=frozenset({"dry-run"}),
+            options=frozenset({"cluster"}),
+            takes=_NODES,
+        ),
+        VerbSpec(
+            verb=Verb.REPLACE,
+            usage='replace NODE "reason"',
+            summary="Take a sick or dead node out, and let a spare take its place.",
+            example='replace gpu-001 "GPU 3 fell off"',
+            permission=None,  # as `run replace-node`
+            changes=True,
+            words=(1, 30),
+            flags=frozenset({"dry-run"}),
+            options=frozenset({"cluster"}),
+            takes=_NODES,
+        ),
+        VerbSpec(
+            verb=Verb.REQUEUE,
+            usage="requeue JOB NODE",
+            summary="Start a job again without a sick node, on ground that is held for it.",
+            example="requeue 4711 gpu-001",
+            permission=None,  # as `run requeue-job`
+            changes=True,
+            words=(2, 2),
+            flags=frozenset({"dry-run"}),
+            options=frozenset({"cluster"}),
+            takes=((), (Kind.NODE,), ()),
         ),
         VerbSpec(
             verb=Verb.TAKEOVER,

@@ -13,7 +13,7 @@ from audit_log.errors import StoreError
 from audit_log.gate import Gate, Question
 from audit_log.refusal_limit import MOST
 from bot.answers import Answers
-from bot.commands import VERBS, Verb
+from bot.commands import RUNBOOK_OF, VERBS, Verb
 from bot.inventory import Inventory
 from bot.parameters import parameters
 from bot.phrases import Command, Misread
@@ -30,6 +30,12 @@ from runbooks.requests import CannotDo, Requests, RunRequest
 from runbooks.run import Run
 from runbooks.values import ParameterError
 
+_BY_HAND = {
+    Verb.DRAIN: "drained by hand",
+    Verb.REBOOT: "restarted by hand",
+    Verb.REPLACE: "replaced by hand",
+}
+"""Reasons of people who give none."""
 _TOO_MANY = (
     f"too many: more than {MOST} of your requests were refused in a minute; more are counted in one "
     "record, not written down one by one: see what is wrong before you say it again"
@@ -81,8 +87,11 @@ class Desk:
         self._verbs: Mapping[Verb, Callable[[Request], Reply]] = {
             Verb.RUN: self._run,
             Verb.PLAN: self._run,
-            Verb.DRAIN: self._drain,
+            Verb.DRAIN: self._with_reason,
             Verb.RETURN: self._return,
+            Verb.REBOOT: self._with_reason,
+            Verb.REPLACE: self._with_reason,
+            Verb.REQUEUE: self._requeue,
             Verb.ABORT: lambda request: self._stop(request, Move.WANT_ABORT, "stops"),
             Verb.PAUSE: lambda request: self._stop(request, Move.WANT_PAUSE, "is paused"),
             Verb.TAKEOVER: lambda request: self._stop(request, Move.WANT_TAKEOVER, "is yours"),
@@ -131,15 +140,22 @@ class Desk:
         command = request.command
         return self._start(request, command.words[0], command.words[1:], command.options)
 
-    def _drain(self, request: Request) -> Reply:
+    def _with_reason(self, request: Request) -> Reply:
         command = request.command
-        reason = command.rest(1) or "drained by hand"
+        reason = command.rest(1) or _BY_HAND[command.verb]
         words = (command.words[0], f"reason={reason}")
-        return self._start(request, "drain-node", words, {**command.options, "reason": reason})
+        options = {**command.options, "reason": reason}
+        return self._start(request, RUNBOOK_OF[command.verb], words, options)
 
     def _return(self, request: Request) -> Reply:
         command = request.command
-        return self._start(request, "return-node", command.words, command.options)
+        return self._start(request, RUNBOOK_OF[command.verb], command.words, command.options)
+
+    def _requeue(self, request: Request) -> Reply:
+        command = request.command
+        job, node = command.words
+        words = (f"job={job}", f"node={node}")
+        return self._start(request, RUNBOOK_OF[command.verb], words, command.options)
 
     def _start(
         self,

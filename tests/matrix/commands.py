@@ -46,6 +46,14 @@ COMMANDS = (
     Command(permission=P.NODE_DRAIN, text="drain {node} r{n}", proof=r"run-\d+ started"),
     Command(permission=P.NODE_RETURN, text="return {node}", proof=r"run-\d+ started"),
     Command(permission=P.NODE_REPAIR, text="run node-dropped {node}", proof=r"run-\d+ started"),
+    Command(permission=P.NODE_REPAIR, text="replace {node} r{n}", proof=r"run-\d+ started"),
+    Command(permission=P.NODE_REBOOT, text="reboot {node} r{n}", proof=r"run-\d+ started"),
+    Command(
+        permission=P.RESERVATION_HOLD,
+        text="run hold-spares {node} user=nobody",
+        proof=r"run-\d+ started",
+    ),
+    Command(permission=P.JOB_REQUEUE, text="requeue 4711 {node}", proof=r"run-\d+ started"),
     Command(
         permission=P.NODE_REBOOT, text="run reboot-node {node} reason=x", proof=r"run-\d+ started"
     ),
@@ -90,9 +98,7 @@ COMMANDS = (
 )
 
 EXEMPT: Mapping[Permission, str] = {
-    P.NODE_POWER: "no shipped runbook has such a step; tests/actions/power drives one through the engine",
-    P.JOB_REQUEUE: "its runbook needs a stuck job and a spare; tests/actions/job drives it through the engine",
-    P.RESERVATION_HOLD: "no runbook of it ships: steps of others ask for it; tests/runbooks/engine drives one",
+    P.NODE_POWER: "only a step of replace-node on a dead host; tests/actions/power drives one",
     P.PAGE_SEND: "no door asks for it: only a runbook's page.send step does, and none that ships has one",
     P.RUNBOOK_RELEASE: "no door reaches it: `nodewarden runbook release` writes files of the checkout",
 }

@@ -69,15 +69,15 @@ class Nodes:
 
 
 def _idle() -> Iterator[str]:
-    yield from (f"gpu-{number:03d}" for number in range(1, 401))
+    yield from (f"gpu-{number:03d}" for number in (*range(1, 361), *range(501, 641)))
 
 
 def _own() -> Iterator[str]:
-    yield from (f"gpu-{number:03d}" for number in range(401, 441))
+    yield from (f"gpu-{number:03d}" for number in range(381, 441))
 
 
 def _foreign() -> Iterator[str]:
-    yield from (f"gpu-{number:03d}" for number in range(441, 481))
+    yield from (f"gpu-{number:03d}" for number in (*range(441, 481), *range(361, 381)))
 
 
 def cluster() -> World:
@@ -96,11 +96,11 @@ def cluster() -> World:
             "cluster": "sim",
             "starts_at": SystemClock().now().wall,
             "nodes": [
-                {"names": "gpu-[001-490]", "racks": 70},
-                {"names": "gpu-s[401-440]", "racks": 5, "first_rack": 201},
+                {"names": "gpu-[001-640]", "racks": 80},
+                {"names": "gpu-s[381-440]", "racks": 6, "first_rack": 201},
             ],
             "partitions": [
-                {"name": "train", "nodes": "gpu-[001-484],gpu-s[401-440]", "default": True},
+                {"name": "train", "nodes": "gpu-[001-484,501-640],gpu-s[381-440]", "default": True},
                 {"name": "bay", "nodes": "gpu-[483-490]"},
             ],
             "jobs": [{"id": str(number), **job} for number, job in enumerate(jobs, 1)],

@@ -8,7 +8,7 @@ from tests.matrix.commands import COMMANDS, EXEMPT, columns
 from tests.matrix.driving import Cell
 from tests.matrix.people import ROWS, STARTER
 
-WIDTH = 11
+WIDTH = 13
 MARKS = {True: "✔", False: "✘", None: "–"}
 
 
