@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from tests.mutants import of_fencing, of_runs, of_the_hands, of_the_log, of_the_nodes
+from tests.mutants import of_fencing, of_runs, of_sight, of_the_hands, of_the_log, of_the_nodes
 from tests.mutants.mutant import ROOT, Mutant
 
 ALL = (
@@ -29,6 +29,7 @@ ALL = (
     *of_the_hands.MUTANTS,
     *of_the_nodes.MUTANTS,
     *of_fencing.MUTANTS,
+    *of_sight.MUTANTS,
 )
 COPIED = ("actions", "audit_log", "bot", "config", "runbooks", "tests", "docs", "pyproject.toml")
 WORKERS = 2
