@@ -241,7 +241,7 @@ MUTANTS = (
     Mutant(
         promise="a node that changed hands since the plan voids it",
         file="runbooks/plan.py",
-        old="    if seen.owner not in {planned.owner, ours}:",
+        old="    if seen.owner not in {planned.owner, ours} and not gave_back:",
         new="    if not planned:",
         test=_RAILS,
     ),

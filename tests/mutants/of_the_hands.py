@@ -30,8 +30,8 @@ MUTANTS = (
     Mutant(
         promise="a mark of another bot is not ours",
         file="actions/ownership.py",
-        old="    if found is None or found.instance != call.instance:",
-        new="    if found is None:",
+        old="    if found is None or found.instance != call.instance:\n        by =",
+        new="    if found is None:\n        by =",
         test="tests/actions/node",
     ),
     Mutant(
