@@ -77,8 +77,11 @@ def test_a_busy_node_is_kept_changed_and_let_go(slurm_testbed: SlurmTestbed, han
         slurm_testbed.cancel(job)
 
 
-def test_maint_is_seen_as_it_was_asked_for(slurm_testbed: SlurmTestbed, hands: Hands) -> None:
-    marked = call(slurm_testbed, marked=True, flags="maint,ignore_jobs", nodes=[IDLE])
+@pytest.mark.parametrize("flags", ["ignore_jobs", "maint,ignore_jobs", "ignore_jobs,flex"])
+def test_its_flags_are_seen_as_they_were_asked_for(
+    flags: str, slurm_testbed: SlurmTestbed, hands: Hands
+) -> None:
+    marked = call(slurm_testbed, marked=True, flags=flags, nodes=[IDLE])
     assert isinstance(Hold(hands).do(marked), Done)
     assert Hold(hands).look(marked).standing is Standing.OURS
     assert isinstance(Delete(hands).do(marked), Done)

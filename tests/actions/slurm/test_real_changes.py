@@ -56,7 +56,13 @@ def state(client: SlurmCli, job: JobId) -> str:
 
 def wish(testbed: SlurmTestbed, *nodes: NodeName, name: str = GROUND) -> ReservationWish:
     user = testbed.options.job_user
-    return ReservationWish(name=name, nodes=nodes, user=user, length=timedelta(minutes=10))
+    return ReservationWish(
+        name=name,
+        nodes=nodes,
+        user=user,
+        length=timedelta(minutes=10),
+        flags=frozenset({"IGNORE_JOBS", "FLEX"}),  # as requeue-job makes it
+    )
 
 
 def test_a_requeued_job_starts_on_the_ground_that_is_held_for_it(
