@@ -13,6 +13,7 @@ from actions.contract import (
     NodeHands,
     Pager,
 )
+from actions.node_readings import NodeReadings
 from actions.page.alertmanager import AlertmanagerPager
 from actions.page.backends import Backend, MaybeAccepted, NotAccepted
 from actions.page.chain import PagerChain
@@ -94,6 +95,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
             spares=_spare_rules(settings),
             jobs=simulated,
             nodes=SimulatedNodes(line=line),
+            readings=SimulatedNodes(line=line),
             vantage=SimulatedVantage(line=line),
             power=SimulatedPower(line=line) if settings.power else NoPower(),
             pause=ground.pause,
@@ -118,6 +120,7 @@ def open_cluster(name: ClusterName, settings: Cluster, ground: Ground) -> Cluste
         canary_rules=rules_of(settings.canary),
         jobs=cluster,
         nodes=remote.nodes,
+        readings=remote.readings,
         access_faults=remote.access_faults,
         vantage=remote.vantage,
         power=open_power(settings.power, ground.runner, ground.secrets),
@@ -135,6 +138,7 @@ class _Remote:
     """The nodes of a real cluster, and the ways to look at them."""
 
     nodes: NodeHands
+    readings: NodeReadings | None = None
     vantage: Vantage | None = None
     access_faults: Callable[[NodeName], tuple[str, ...]] | None = None
     close: Callable[[], None]
@@ -161,7 +165,13 @@ def _remote(settings: Cluster, ground: Ground) -> _Remote:
         known_ports=settings.known_ports, reference_hosts=hosts, tried_by=nodes.ports_tried
     )
     check = AccessCheck(nodes, remote, ground.runner)
-    return _Remote(nodes=nodes, vantage=vantage, access_faults=check.faults, close=nodes.close)
+    return _Remote(
+        nodes=nodes,
+        readings=nodes,
+        vantage=vantage,
+        access_faults=check.faults,
+        close=nodes.close,
+    )
 
 
 def _spare_rules(settings: Cluster) -> SpareRules:

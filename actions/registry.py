@@ -172,6 +172,7 @@ def _job_hands(
             restartable=rules.restartable(name),
         ),
         pause=site.pause,
+        readings=site.readings,
         powers={name: site.power},
     )
 

@@ -17,6 +17,7 @@ from actions.contract import (
     NodeHands,
     ReasonHistory,
 )
+from actions.node_readings import NodeReadings
 from actions.power.unpowered import NoPower
 from actions.power_hands import PowerHands
 from actions.slurm.rights import Rights
@@ -41,6 +42,8 @@ class ClusterSite:
     """What is wrong with the way to one node; None where no node is reached over the network."""
     vantage: Vantage | None = None
     """Other places from which a silent host is asked."""
+    readings: NodeReadings | None = None
+    """Further looks on its nodes, where there is a way to them."""
     power: PowerHands = field(default_factory=NoPower)
     pause: Callable[[timedelta], None] = _wait
     """Waits in the calling worker thread."""

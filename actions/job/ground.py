@@ -25,6 +25,7 @@ from actions.contract import (
 )
 from actions.job import readings
 from actions.job.ground_rules import Scene, blockers, starts_at, takers
+from actions.job.resume import resume_of
 from actions.job.settings import JOB, NODE, Hands
 from actions.job_losses import afterwards, loss, restart_of
 from actions.ownership import foreign_reservations, reservation_name
@@ -56,6 +57,11 @@ _SPEC = ActionSpec(
         "reservation_before": Field(type=_TEXT, help="the reservation that it uses now, or empty"),
         "draining": Field(type=_TRUTH, help="whether the node takes no new work already"),
         "becomes": Field(type=_TEXT, help="what becomes of the work of the present run"),
+        "resumes": Field(type=_TEXT, help="its newest complete checkpoint, or why none is known"),
+        "checkpoint_step": Field(
+            type=_NUMBER, help="step of that checkpoint, where it is known", required=False
+        ),
+        "files_read": Field(type=_TEXT, help="whose files were read for that, where; or empty"),
         "after": Field(type=_FACTS, help="what else follows, sentences"),
         "blockers": Field(type=_FACTS, help="why the ground cannot be held, sentences; or none"),
         "takers": Field(type=_FACTS, help="whose jobs would take the nodes"),
@@ -137,7 +143,10 @@ class SeeGround:
     def _output(self, call: Call, found: Scene) -> dict[str, Json]:
         job, against = found.job, blockers(found)
         free = starts_at(found)
-        becomes = loss(job, restart_of(job, self.hands.settings.restartable)).why
+        restart = restart_of(job, self.hands.settings.restartable)
+        becomes = loss(job, restart).why
+        survivor = next(iter(found.survivors), None)
+        resumes = resume_of(job, restart, survivor, self.hands.readings)
         return {
             "survivors": list(found.survivors),
             "spare": found.spare or "",
@@ -151,6 +160,9 @@ class SeeGround:
             "reservation_before": job.reservation,
             "draining": found.sick.draining,
             "becomes": becomes,
+            "resumes": resumes.why,
+            "checkpoint_step": resumes.step,
+            "files_read": resumes.read,
             "after": list(afterwards(found.snapshot, job, found.sick.name)),
             "blockers": list(against),
             "takers": list(takers(found)),

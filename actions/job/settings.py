@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from actions.contract import ClusterHands, Field, JobHands, ValueType
+from actions.node_readings import NodeReadings
 from actions.power_hands import PowerHands
 from actions.spares import NO_SPARES, SpareRules
 from config.ids import ClusterName
@@ -40,5 +41,7 @@ class Hands:
     settings: JobSettings
     pause: Callable[[timedelta], None]
     """Waits in the calling worker thread."""
+    readings: NodeReadings | None = None
+    """Further looks on the nodes, where the site installed the program for them."""
     powers: Mapping[ClusterName, PowerHands] = field(default_factory=dict)
     """Of the clusters whose machines' power can be asked."""

@@ -62,15 +62,22 @@ class Play:
         return {self.testbed.job(number)["JobState"] for number in self.waiting}
 
     def is_stuck(self) -> None:
-        """One rank stands still, and with it all."""
-        self.testbed.stop_rank(self.job, SICK)
+        """One rank stands in D state on a frozen file system, and with it all ranks stand still."""
+        self.testbed.freeze(SICK)
         self.testbed.wait_for(
-            lambda: self.testbed.rank_state(self.job, SICK) == "T", "the rank to stand still"
+            lambda: self.testbed.rank_state(self.job, SICK) == "D", "the rank to stand in D state"
         )
 
 
 def _pause(time: timedelta) -> None:
     threading.Event().wait(time.total_seconds())
+
+
+@pytest.fixture(autouse=True)
+def disks() -> None:
+    """Some machines have no way to freeze a disk."""
+    if why := SlurmTestbed.missing_disks():
+        pytest.skip(why)
 
 
 def _until(moment: datetime) -> None:
@@ -119,6 +126,7 @@ def staged(testbed: SlurmTestbed, folder: Path, *words: str) -> Iterator[Play]:
         bench = Bench(folder, site, CLOCK, _until)
         yield Play(testbed=testbed, client=client, bench=bench, job=started, waiting=waiting)
     finally:
+        testbed.thaw(SICK)
         testbed.cancel_all(numbers)
         _as_it_was(testbed, bench)
 

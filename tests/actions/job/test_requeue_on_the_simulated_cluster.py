@@ -17,6 +17,7 @@ from actions.simulated.server import SimulationServer
 from actions.simulated.stage import Stage
 from config.clock import EPOCH, Instant
 from config.ids import ClusterName, JobId, RunId
+from config.job_settings import CheckpointFormat, Restartable
 from config.node_names import NodeName
 from runbooks.machine import RunState
 from tests.actions.job.bench import ANN, Bench
@@ -44,6 +45,16 @@ def world(**changes: object) -> dict[str, object]:
         "jobs": [{**train, **changes}, other, *PENDING],
     }
     return cluster
+
+
+RULE = Restartable(
+    names=("trained",), checkpoint="/shared/{user}/{name}", format=CheckpointFormat.DCP
+)
+TRAINED: dict[str, object] = {
+    "name": "trained",
+    "comment": "",
+    "training": {"folder": "/shared/ann/trained", "step_takes": 1, "checkpoint_every": 10},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +116,14 @@ def stand() -> Iterator[Stand]:
                 cluster=cluster,
                 nodes=SimulatedNodes(line=line),
                 history=cluster,
+                readings=SimulatedNodes(line=line),
                 jobs=cluster,
                 changes=cluster,
                 pause=pause,
                 units=frozenset({"slurmd"}),
                 close=lambda: None,
             )
-            bench = Bench(Path(folder), site, WorldClock(plugs), forward)
+            bench = Bench(Path(folder), site, WorldClock(plugs), forward, rules=(RULE,))
             benches.append(bench)
             return Play(bench=bench, plugs=plugs, cluster=cluster)
 
@@ -144,6 +156,23 @@ def test_without_the_bot_the_nodes_are_given_away(stand: Stand) -> None:
     play.plugs.forward(timedelta(minutes=10))
     assert play.job().state == "PENDING"
     assert "RUNNING" in play.others().values()
+
+
+def test_the_newest_complete_checkpoint_is_told_to_those_who_approve(stand: Stand) -> None:
+    play = stand(world(**TRAINED))
+    run = play.ask()
+    asked = play.bench.until_asked(run)
+    assert asked.plan is not None
+    assert asked.plan.approvals_needed == 1
+    ground = play.bench.output(run, "ground")
+    assert ground["becomes"] == (
+        "goes on from its checkpoint in /shared/ann/trained (by rule 1 of the site)"
+    )
+    step = ground["checkpoint_step"]
+    assert isinstance(step, int)
+    assert step >= 100
+    assert str(ground["resumes"]).startswith(f"its newest complete checkpoint is step {step} of ")
+    assert ground["files_read"] == "ann's /shared/ann/trained on gpu-1"
 
 
 def test_two_persons_approve_where_the_job_starts_from_zero(stand: Stand) -> None:
