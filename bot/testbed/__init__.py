@@ -5,6 +5,12 @@ with its own address, host name, boot id, gres.conf, kernel log, slurmd and sshd
 its process 1. A main set around them holds munged, MariaDB, slurmdbd and slurmctld
 (SlurmUser=slurm), so one SIGKILL ends the testbed, even from another process after a crash, and all
 its mounts and networks end with it. `network.py` says how the machines are connected.
+It ends with the program that started it, where that did so in its main thread.
+
+What a test can do to it: `node_faults` (daemons, keys, power), `link_faults` (cables, the bot's
+uplink), `resource_faults` (process numbers, a frozen disk), `cluster_faults` (controllers, an admin
+at work), `training` (coupled jobs, a full queue, two writers), `redfish` (BMCs). `options` says what
+it can be.
 
 Who is who: slurmctld runs as `slurm`, slurmd as root, the bot as an ordinary user with
 AdminLevel=Admin, jobs as another ordinary user, foreign drains by a third.

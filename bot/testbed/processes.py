@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -12,16 +13,23 @@ from bot.testbed.commands import environment
 from bot.testbed.layout import Layout, process_file
 from bot.testbed.machines import machine_argv
 from bot.testbed.options import TestbedError
+from bot.testbed.requirements import program
 
 _END_SECONDS = 20.0
 _POLL_SECONDS = 0.01
 
 
 def spawn(layout: Layout) -> None:
-    """Start the main machine and note which process it is."""
+    """Start the main machine and note which process it is.
+
+    It ends with the starter, however that ends, where that can be had: the kernel watches the thread
+    that starts, and only the main thread's end is that of the program.
+    """
+    watched = threading.current_thread() is threading.main_thread()
+    with_us = [program("setpriv"), "--pdeathsig", "KILL", "--"] if watched else []
     with (layout.logs / "main.out").open("ab") as log:
         process = subprocess.Popen(
-            machine_argv(layout.folder / "main.json"),
+            [*with_us, *machine_argv(layout.folder / "main.json")],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

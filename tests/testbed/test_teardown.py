@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.testbed import SlurmTestbed, TestbedError
+from bot.testbed.commands import wait_for
 from tests.testbed.fixture import fresh_folder
 
 pytestmark = [
@@ -18,11 +19,15 @@ pytestmark = [
 
 _STARTER = """
 import os, sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from bot.testbed import SlurmTestbed
 testbed = SlurmTestbed(Path(sys.argv[1]), nodes=3)
-testbed.start()
-testbed.train(("gpu-01", "gpu-02"))
+if sys.argv[2] == "main thread":
+    testbed.start()
+else:
+    ThreadPoolExecutor().submit(testbed.start).result()
+    testbed.train(("gpu-01", "gpu-02"))
 os._exit(9)
 """
 
@@ -72,11 +77,25 @@ def test_stopping_leaves_no_process_and_no_mount() -> None:
         testbed.wait_for(lambda: not _disks_of(folder), "the disk to be let go", 10)
 
 
-def test_a_testbed_whose_starter_died_is_stopped_by_its_folder() -> None:
+def _start_and_die(folder: Path, thread: str) -> None:
+    argv = [sys.executable, "-c", _STARTER, str(folder), thread]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 9, done.stderr
+
+
+def test_a_testbed_ends_with_the_program_that_started_it() -> None:
+    before = _interfaces()
     with fresh_folder() as folder:
-        argv = [sys.executable, "-c", _STARTER, str(folder)]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        assert done.returncode == 9, done.stderr
+        _start_and_die(folder, "main thread")
+
+        wait_for(lambda: _processes_of(folder) == [], 20, "all processes to end")
+        wait_for(lambda: _interfaces() <= before, 20, "its network to go")
+        SlurmTestbed.stop_folder(folder)
+
+
+def test_a_testbed_that_outlived_its_starter_is_stopped_by_its_folder() -> None:
+    with fresh_folder() as folder:
+        _start_and_die(folder, "another thread")
         assert "slurmstepd" in " ".join(_processes_of(folder))
 
         interfaces = _interfaces()
