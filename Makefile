@@ -10,7 +10,7 @@ help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
 setup: environment  ## everything: .venv from the lock, and with root also Slurm, sshd, Alertmanager, Chromium
-	@.ci/system-packages slurm ssh pages browser
+	@.ci/system-packages slurm ssh power pages browser
 
 environment: $(VENV)/.installed  ## .venv from the lock, nothing else
 

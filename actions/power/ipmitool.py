@@ -100,7 +100,10 @@ class Ipmitool:
             raise Unreadable(f"the password of the BMCs: {error}") from None
         name, _, port = host.partition(":")
         where = ("-H", name, *(("-p", port) if port else ()))
-        argv = ("ipmitool", "-I", "lanplus", *where, "-U", self.user, "-E", "-L", "OPERATOR")
+        # By itself it waits 20 s for a BMC that is not there, as long as a site may let it take.
+        patience = ("-N", "2", "-R", "2")
+        account = ("-U", self.user, "-E", "-L", "OPERATOR")
+        argv = ("ipmitool", "-I", "lanplus", *where, *account, *patience)
         return self.runner.run(
             Command(
                 argv=(*argv, *words),

@@ -79,7 +79,7 @@ def test_the_password_is_in_no_argument(stage: Stage) -> None:
     called = stage.called()
     assert called["argv"] == [
         *("-I", "lanplus", "-H", "gpu-01-bmc", "-p", "6230", "-U", "nodewarden", "-E"),
-        *("-L", "OPERATOR", "chassis", "power", "status"),
+        *("-L", "OPERATOR", "-N", "2", "-R", "2", "chassis", "power", "status"),
     ]
     environment = called["env"]
     assert isinstance(environment, dict)
