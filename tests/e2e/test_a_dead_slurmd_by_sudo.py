@@ -8,7 +8,8 @@ from tests.e2e.served import ServedBot
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slurm]
 
-NODE = "gpu-03"
+NODE = "gpu-07"
+"""No other test has effects noted there."""
 
 
 def _notes(testbed: SlurmTestbed, run: str) -> list[str]:
@@ -20,7 +21,7 @@ def _notes(testbed: SlurmTestbed, run: str) -> list[str]:
 def test_the_start_of_a_dead_slurmd_is_an_effect_that_the_node_has_noted(
     bot: ServedBot, settled: SlurmTestbed
 ) -> None:
-    job = settled.train([NODE, "gpu-04"])
+    job = settled.train([NODE, "gpu-08"])
     settled.kill_slurmd(NODE)
     answer = bot.json("run", "node-dropped", NODE)
     assert answer.card["state"] == "succeeded", answer.text
