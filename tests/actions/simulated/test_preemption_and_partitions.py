@@ -44,6 +44,9 @@ def test_the_higher_tier_pushes_the_cheapest_job_away() -> None:
     assert (job(world, 1).state, job(world, 1).restarts) == ("PENDING", 1)
     assert job(world, 2).state == "RUNNING"
     assert world.snapshot(LIMIT).controller.preempt_type == "preempt/partition_prio"
+    equal = submitted(world, "low")
+    world.plug("set_priority", {"job": equal, "priority": 9000})
+    assert job(world, equal).state == "PENDING"
     tiers = {each.name: each.priority_tier for each in world.snapshot(LIMIT).partitions}
     assert tiers == {"low": 1, "high": 10}
 
