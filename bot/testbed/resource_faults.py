@@ -11,7 +11,8 @@ class ResourceFaults(Core):
     def fill_pids(self, node: str) -> None:
         """No process or thread can be started on the node; those that run go on.
 
-        sshd takes connections and ends them at once. Raises TestbedError where the kernel is older
+        sshd takes connections and ends them at once; slurmd may give up when slurmctld asks it
+        something, as it does on a real node. Raises TestbedError where the kernel is older
         than 6.14 and has one limit for all.
         """
         ask(self.layout.node_socket(node), "fill_pids")
