@@ -99,7 +99,7 @@ COMMANDS = (
 
 EXEMPT: Mapping[Permission, str] = {
     P.NODE_POWER: "only a step of replace-node on a dead host; tests/actions/power drives one",
-    P.PARTITION_WRITE: "only a step of take-spare, the last of its ways, for which it must find no other spare",
+    P.PARTITION_WRITE: "only a step of take-spare, its last way, where no other spare is found",
     P.PAGE_SEND: "no door asks for it: only a runbook's page.send step does, and none that ships has one",
     P.RUNBOOK_RELEASE: "no door reaches it: `nodewarden runbook release` writes files of the checkout",
 }
