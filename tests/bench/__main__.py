@@ -18,6 +18,7 @@ from tests.bench import everything_at_once
 from tests.bench.cluster_speed import plan_times, snapshot_times
 from tests.bench.everything_at_once import Load
 from tests.bench.ground import fill, open_engine
+from tests.bench.hands_speed import fan_out, recovery
 from tests.bench.journal_speed import steps_per_second
 from tests.bench.ledger_speed import bytes_per_run, storm, verify_rate
 from tests.bench.questions import questions_per_run
@@ -36,10 +37,13 @@ class Scale:
     runs: int
     times: int
     plans: tuple[int, ...]
+    hosts: int
 
 
-FULL = Scale(rows=1_000_000, samples=2_000, seconds=10, runs=30, times=5, plans=(5_000, 10_000))
-QUICK = Scale(rows=20_000, samples=200, seconds=2, runs=5, times=2, plans=(200,))
+FULL = Scale(
+    rows=1_000_000, samples=2_000, seconds=10, runs=30, times=5, plans=(5_000, 10_000), hosts=500
+)
+QUICK = Scale(rows=20_000, samples=200, seconds=2, runs=5, times=2, plans=(200,), hosts=20)
 OPEN_RUNS = 100
 
 Measurement = Callable[[Path, Scale], list[Number]]
@@ -57,6 +61,8 @@ MEASUREMENTS: dict[str, Measurement] = {
         folder, nodes=5_000, jobs=50_000, times=scale.times
     ),
     "questions": lambda folder, _: questions_per_run(folder),
+    "fan-out": lambda folder, scale: fan_out(folder, scale.hosts),
+    "recovery": lambda folder, _: recovery(folder),
     "plan": lambda folder, scale: plan_times(folder, scale.plans),
     "verify": _verify,
     "steps": lambda folder, scale: steps_per_second(folder, seconds=scale.seconds),
