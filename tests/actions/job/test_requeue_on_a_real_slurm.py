@@ -22,6 +22,7 @@ from actions.slurm.history import AccountingHistory
 from actions.slurm.tools import SlurmSettings
 from actions.spares import SpareRules
 from bot.testbed import SlurmTestbed
+from bot.testbed.options import TestbedOptions
 from bot.testbed.training import CoupledJob
 from config.ids import ClusterName, JobId
 from config.node_names import NodeName
@@ -29,6 +30,7 @@ from config.system_clock import SystemClock
 from runbooks.machine import RunState
 from runbooks.run import Run
 from tests.actions.job.bench import Bench
+from tests.testbed.fixture import fresh_folder
 
 pytestmark = pytest.mark.slurm
 
@@ -113,6 +115,7 @@ def staged(testbed: SlurmTestbed, folder: Path, *words: str) -> Iterator[Play]:
     numbers = list(busy)
     bench: Bench | None = None
     try:
+        testbed.give_scratch(SICK)
         for number in busy:
             testbed.wait_for_job(number, "RUNNING")
         how = ("--nodes=4", "--comment=nw:restartable", "--exclude=gpu-12", "--time=2-0")
@@ -179,6 +182,26 @@ def test_a_job_that_asks_for_the_sick_node_by_name_is_left_as_it_is(
         assert play.client.fresh_reservations() == ()
         assert play.bench.marks() == []
         assert not play.client.fresh_node(SICK).draining
+
+
+def test_a_job_of_a_qos_that_may_preempt_it_is_waited_for(tmp_path: Path) -> None:
+    if why := SlurmTestbed.missing():
+        pytest.skip(why)
+    options = TestbedOptions(preemption=True)
+    with (
+        fresh_folder() as folder,
+        SlurmTestbed(folder, options=options) as testbed,
+        staged(testbed, tmp_path) as play,
+    ):
+        testbed.admin_drain("gpu-08", "new cable")
+        (urgent,) = testbed.fill_queue(1, "--nodes=8", "--qos=high")
+        done = play.ask()
+        testbed.cancel(urgent)
+        assert done.state is RunState.NEEDS_PERSON
+        assert f"job {urgent} ({options.job_user}, QOS high) waits and may preempt" in done.why
+        assert (play.seen().restarts, play.others()) == (0, {"PENDING"})
+        assert play.client.fresh_reservations() == ()
+        assert play.bench.marks() == []
 
 
 def test_without_the_bot_the_queue_takes_the_nodes(
