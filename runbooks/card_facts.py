@@ -6,6 +6,7 @@ called empty where the list can be believed.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from actions.contract import JobLoss
 from actions.reasons import ReasonKind, classify
 from config.json_values import Json, JsonMap
 from runbooks.machine import RunState
@@ -24,8 +25,16 @@ def jobs_told(run: Run, told: Told) -> list[str]:
         return [_threatened(run, facts)]
     ended = told.plan.jobs_end
     if ended:
-        return [f"Ends {len(ended)} jobs: {', '.join(loss.job for loss in ended)}"]
+        return [_ended(ended)]
     return _staying(told.outputs)
+
+
+def _ended(ended: Sequence[JobLoss]) -> str:
+    """Whose work ends, and of a single job what becomes of it."""
+    if len(ended) > 1:
+        return f"Ends {len(ended)} jobs: {', '.join(loss.job for loss in ended)}"
+    loss = ended[0]
+    return f"Ends job {loss.job} ({loss.user}, {loss.gpus} GPUs): {loss.why}"
 
 
 def _threatened(run: Run, facts: JsonMap) -> str:
@@ -87,6 +96,10 @@ def facts_told(told: Told) -> Iterator[str]:
         yield f"Slurm says {state}"
     if facts.get("reason"):
         yield f"Reason: {facts['reason']}"
+    for output in told.outputs.values():
+        if "resumes" in output:  # a job is started again: from where, and what else follows
+            yield str(output["resumes"])
+            yield from (str(line) for line in _list(output.get("after")))
     for key, output in told.outputs.items():
         before = str(output.get("reason_before") or "")
         if classify(before).kind is ReasonKind.FOREIGN:

@@ -19,7 +19,9 @@ from config.clock import EPOCH, Instant
 from config.ids import ClusterName, JobId, RunId
 from config.job_settings import CheckpointFormat, Restartable
 from config.node_names import NodeName
+from runbooks.card_lines import lines
 from runbooks.machine import RunState
+from runbooks.told import Told
 from tests.actions.job.bench import ANN, Bench
 
 SIM = ClusterName("sim")
@@ -188,6 +190,18 @@ def test_two_persons_approve_where_the_job_starts_from_zero(stand: Stand) -> Non
         "starts from zero, may overwrite its output",
     )
     assert play.job().restarts == 0
+
+
+def test_the_card_says_whose_work_ends_from_where_it_goes_on_and_what_follows(stand: Stand) -> None:
+    play = stand(world(**TRAINED))
+    run = play.ask()
+    asked = play.bench.until_asked(run)
+    outputs = {step: play.bench.output(run, step) for step in ("facts", "ground")}
+    plan, now = play.bench.plan(run), play.plugs.now()
+    card = "\n".join(lines(asked, Told(plan=plan, outputs=outputs, name=str, now=now)))
+    assert "Ends job 10 (ann, 32 GPUs): goes on from its checkpoint" in card
+    assert "its newest complete checkpoint is step" in card
+    assert "its age in the queue begins again" in card
 
 
 def test_one_person_is_enough_where_it_goes_on(stand: Stand) -> None:
