@@ -29,7 +29,7 @@ from actions.node.emptied import emptied, held
 from actions.node.readings import Jobs
 from actions.node.restart import Boot, gave_up, moment, planned_boot, restarted
 from actions.node.settings import NODE, Hands
-from actions.ownership import UNKNOWN_BOOT
+from actions.ownership import UNKNOWN_BOOT, our_marks
 from config.json_values import JsonMap
 from config.permissions import Permission
 
@@ -120,6 +120,8 @@ class WaitFor:
             return Done(output=self._output(call, node, str(condition)))
         if condition == "rebooted" and gave_up(node):
             return Done(output={**self._output(call, node, "rebooted"), "gave_up": True})
+        if condition == "drained" and not node.draining and our_marks(call, node.name):
+            return Failed(error=_lifted(node), kind=FailureKind.PERMANENT)
         if until is not None and call.now >= until:
             why = f"{node.name} is not {condition} at its deadline {deadline}: {missing}"
             return Failed(error=why, kind=FailureKind.PERMANENT)
@@ -166,6 +168,14 @@ def _empty(node: Node, jobs: Jobs, condition: str) -> str:
         return emptied(node, jobs)
     idle = node.base is NodeBase.IDLE and not node.busy and not held(node, jobs)
     return "" if idle else f"{node.state}, {held(node, jobs)} job(s) on it"
+
+
+def _lifted(node: Node) -> str:
+    """It will not be drained by waiting: the drain that this bot made is not there any more."""
+    return (
+        f"{node.name} is {node.state}: our drain is gone, somebody lifted it or slurmctld forgot it; "
+        "ask again if it is still to be emptied"
+    )
 
 
 def _refused(why: str) -> Failed:

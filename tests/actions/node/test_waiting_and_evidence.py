@@ -12,7 +12,16 @@ from actions.node.evidence import SaveEvidence
 from actions.node.verbs import actions
 from actions.node.wait_for import WaitFor
 from actions.remote_values import CommandResult
-from tests.actions.fakes import NODE, NOW, FakeCluster, FakeNodes, make_call, make_job, make_node
+from tests.actions.fakes import (
+    NODE,
+    NOW,
+    FakeCluster,
+    FakeNodes,
+    make_call,
+    make_job,
+    make_mark,
+    make_node,
+)
 from tests.actions.node.hands import hands
 
 
@@ -46,6 +55,15 @@ def _cluster(**changes: object) -> FakeCluster:
 def test_a_condition_is_done_or_waits(condition: str, changes: dict[str, object], so: bool) -> None:
     outcome = _await(condition, _cluster(**changes))
     assert isinstance(outcome, Done if so else Wait)
+
+
+def test_a_drain_of_ours_that_somebody_lifted_is_not_waited_for() -> None:
+    call = make_call(arguments={"condition": "drained"}, marks=(make_mark(),))
+    lifted = WaitFor(hands(_cluster())).do(call)
+    assert isinstance(lifted, Failed)
+    assert "our drain is gone" in lifted.error
+    busy = _cluster(flags=frozenset({"DRAIN"}), base=NodeBase.ALLOCATED)
+    assert isinstance(WaitFor(hands(busy)).do(call), Wait)
 
 
 def test_a_suspended_job_on_an_idle_node_is_still_work() -> None:
