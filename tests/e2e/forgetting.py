@@ -6,6 +6,7 @@ node that nobody else has drained.
 """
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -27,15 +28,17 @@ SICK = "gpu-02"
 EARLY, LATE = "gpu-04", "gpu-05"
 """Drained by an admin: before the run begins, and right after the first loss."""
 SOON, LOOK = 0.5, 0.3
+PLAIN_BACK, CANARY_BACK = "State=RESUME ", "delete "
+"""The write that lets a node back: without a canary, and with one that passed inside a reservation."""
 _SCONTROL = """\
 #!/bin/sh
-# Each write is noted once slurmctld has answered, and a RESUME also before it can be seen.
+# Each write is noted once slurmctld has answered, and the one that lets a node back also before it is seen.
 [ -e {tools}/armed ] || exec {scontrol} "$@"
 case " $* " in
     *" update "*|*" create "*|*" delete "*|*" requeue "*|*" reboot "*) ;;
     *) exec {scontrol} "$@" ;;
 esac
-case " $* " in *" State=RESUME "*) : > {tools}/resumed ;; esac
+case " $* " in *" {back}"*) : > {tools}/back ;; esac
 {scontrol} "$@"; code=$?
 echo "$*" > {tools}/$$.part && mv {tools}/$$.part {tools}/$$.write
 exit $code
@@ -63,16 +66,21 @@ class Seen:
 class Stage:
     """A testbed, a bot of its own on it, and the hand that kills the controller."""
 
-    def __init__(self, testbed: SlurmTestbed, way: Return, name: str) -> None:
+    def __init__(
+        self, testbed: SlurmTestbed, way: Return, name: str, *, canary: bool = False
+    ) -> None:
         self.testbed, self.way = testbed, way
-        self.bot = ServedBot(testbed, testbed.folder / name)
+        site = f"canary: {json.dumps(_canary(testbed))}" if canary else ""
+        self.bot = ServedBot(testbed, testbed.folder / name, canary=site)
         self.job: CoupledJob | None = None
         self.boot_id = testbed.boot_id(SICK)
         self.tools = self.bot.folder / "bin"
         self.tools.mkdir()
         self.tools.chmod(0o777)
         script = self.tools / "scontrol"
-        script.write_text(_SCONTROL.format(tools=self.tools, scontrol=shutil.which("scontrol")))
+        back = CANARY_BACK if canary else PLAIN_BACK
+        scontrol = shutil.which("scontrol")
+        script.write_text(_SCONTROL.format(tools=self.tools, scontrol=scontrol, back=back))
         script.chmod(0o755)
         text = self.bot.config.read_text().replace("nwann", testbed.options.admin_user)
         text = text.replace("gpu-[11-12]", "gpu-06")
@@ -147,10 +155,10 @@ class Stage:
         testbed.run("scontrol", "reconfigure")
 
     def _watch(self) -> None:
-        """No node that was sick, or that was restarted, may be open to work before our RESUME."""
+        """No node that was sick, or that was restarted, may be open to work before we let it back."""
         healthy = self._flags() == {"IDLE"}
         while not self._over.wait(LOOK):
-            validated = (self.tools / "resumed").exists()
+            validated = (self.tools / "back").exists()
             try:
                 flags = self._flags()
                 sick = not healthy or self.testbed.boot_id(SICK) != self.boot_id
@@ -213,10 +221,35 @@ def _open(flags: frozenset[str]) -> bool:
     return bool(working) and not flags & {"DRAIN", "RESERVED", "MAINT", "MAINTENANCE"}
 
 
+def _canary(testbed: SlurmTestbed) -> dict[str, object]:
+    testbed.layout.jobs.chmod(0o755)
+    return {
+        "user": testbed.options.job_user,
+        "command": ["/bin/true"],
+        "partition": "train",
+        "time_limit": "2m",
+        "output": str(testbed.layout.jobs),
+    }
+
+
 @contextmanager
-def staged(testbed: SlurmTestbed, way: Return, name: str) -> Iterator[Stage]:
+def may_become_the_canary(testbed: SlurmTestbed) -> Iterator[None]:
+    """The bot's user may become its account, as the operations manual says."""
+    rule = Path(f"/etc/sudoers.d/nodewarden-test-{os.getpid()}")
+    rule.write_text(f"{testbed.bot_user} ALL=({testbed.options.job_user}) NOPASSWD: ALL\n")
+    rule.chmod(0o440)
+    try:
+        yield
+    finally:
+        rule.unlink()
+
+
+@contextmanager
+def staged(
+    testbed: SlurmTestbed, way: Return, name: str, *, canary: bool = False
+) -> Iterator[Stage]:
     """The stage, before the bot is started on it."""
-    stage = Stage(testbed, way, name)
+    stage = Stage(testbed, way, name, canary=canary)
     try:
         yield stage
     finally:

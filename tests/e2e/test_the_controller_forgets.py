@@ -9,12 +9,21 @@ tests/sweep/test_forgetting.py plays all of it on the simulated cluster.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from bot.testbed import SlurmTestbed, TestbedOptions
 from tests.e2e import quiet
-from tests.e2e.forgetting import EARLY, LATE, SICK, Return, Stage, staged
+from tests.e2e.forgetting import (
+    EARLY,
+    LATE,
+    SICK,
+    Return,
+    Stage,
+    may_become_the_canary,
+    staged,
+)
 from tests.e2e.twins import carry_out, state
 from tests.testbed.fixture import fresh_folder
 
@@ -162,6 +171,17 @@ def test_each_write_may_be_forgotten(forgetful: tuple[SlurmTestbed, Return], nam
     testbed, way = forgetful
     with staged(testbed, way, name) as stage:
         play(stage, name)
+
+
+@pytest.mark.long
+def test_each_write_around_a_canary_may_be_forgotten(
+    forgetful: tuple[SlurmTestbed, Return],
+) -> None:
+    if not Path("/usr/bin/sudo").exists():
+        pytest.skip("sudo is not installed")
+    testbed, way = forgetful
+    with may_become_the_canary(testbed), staged(testbed, way, "canary", canary=True) as stage:
+        play(stage, "return-node")
 
 
 @pytest.mark.long
