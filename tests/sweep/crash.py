@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from actions.cluster import Node
 from actions.simulated.state import Effect
+from actions.simulated.training_rules import TWO_WRITERS
 from audit_log.rebuild import rebuild
 from audit_log.verify import verify
 from runbooks.machine import RunState
@@ -126,6 +128,8 @@ class Sweep:
         first: dict[object, Kept] = {}
         reached: dict[object, list[Point]] = {}
         for point, label in points(self.labels):
+            if self.scenario.thin > 1 and point.sort is Sort.COMMIT and _twin(point):
+                continue
             kept = self.killed(self.start, point)
             tally = self.swept.tallies.setdefault(label, Tally())
             tally.points += 1
@@ -134,7 +138,7 @@ class Sweep:
             finished, person = self.outcome(kept, str(point))
             tally.finished += finished
             tally.person += person
-        for key, kept in first.items():
+        for key, kept in list(first.items())[:: self.scenario.thin_again]:
             self.again(kept, reached[key])
         self.swept.states = len(self._ends)
         return self.swept
@@ -204,18 +208,28 @@ def books(theatre: Theatre, told: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong between ledger and cluster at any end: locks, marks, pages."""
     if told["locks"] and not any(state in OPEN for _, state, _ in told["runs"].values()):
         yield f"every run is over, and these locks are held: {told['locks']}"
-    marked = {str(node) for node, _, _ in told["marks"]}
-    drained = {
-        node.name
-        for node in theatre.snapshot().nodes.values()
-        if node.draining and node.reason.startswith("nw ")
-    }
-    if marked != drained:
-        yield f"marks in the ledger {sorted(marked)}, on the cluster {sorted(drained)}"
+    seen = theatre.snapshot()
+    there = {("drain", str(node.name)) for node in seen.nodes.values() if _ours(node)}
+    there |= {("reservation", one.name) for one in seen.reservations}
+    marked = {(str(kind), str(node)) for node, kind, _ in told["marks"]}
+    if marked != there:
+        yield f"marks in the ledger {sorted(marked)}, on the cluster {sorted(there)}"
+    history = theatre.stage.world.state.history
+    yield from (each.why for each in history if each.what == TWO_WRITERS)
     paged = {run for _, run in told["pages"]}
     for run, (_, state, why) in told["runs"].items():
         if state == RunState.NEEDS_PERSON and run not in paged:
             yield f"{run} needs a person and nobody is paged: {why}"
+
+
+def _ours(node: Node) -> bool:
+    """Whether it carries our drain, also where Slurm wrote over the text."""
+    return node.draining and node.reason.startswith(("nw ", "Kill task failed"))
+
+
+def _twin(point: Point) -> bool:
+    """Whether it leaves the same as the point after the commit before it."""
+    return point.number > 0 and point.moment is Moment.BEFORE
 
 
 OPEN = frozenset(state.value for state in RunState if not state.final)
@@ -228,13 +242,23 @@ def the_end(theatre: Theatre, told: Mapping[str, Any]) -> End:
         (node.name, node.state, node.reason, node.reason_by, ",".join(sorted(node.partitions)))
         for node in snapshot.nodes.values()
     ]
-    jobs = [(job.id, job.state, ",".join(job.nodes), str(job.restarts)) for job in snapshot.jobs]
+    jobs = [
+        (
+            *(job.id, job.state, ",".join(job.nodes), str(job.restarts), str(job.priority)),
+            *(job.reservation, job.excluded_nodes),
+        )
+        for job in snapshot.jobs
+        if not job.name.startswith("nw-")  # a canary that has ended is shown for a while
+    ]
+    reservations = [(one.name, ",".join(one.nodes)) for one in snapshot.reservations]
+    history = theatre.stage.world.state.history
+    writers = [(each.subject, each.why) for each in history if each.what == TWO_WRITERS]
     hosts = theatre.stage.world.state.hosts.values()
     units = [(host.name, name, unit.state) for host in hosts for name, unit in host.units.items()]
     return End(
         runs=tuple((run, state) for run, (_, state, _) in told["runs"].items()),
         effects=tuple(plain(effect) for effect in theatre.effects()),
-        cluster=(*nodes, *jobs, *units),
+        cluster=(*nodes, *jobs, *units, *reservations, *writers),
         ledger=(tuple(told["locks"]), tuple(told["marks"]), tuple(told["pages"])),
     )
 

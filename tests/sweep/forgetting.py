@@ -12,8 +12,8 @@ from datetime import timedelta
 from runbooks.mark_watch import SETTLES, MarkWatch
 from tests.sweep.crash import KEY, Sweep
 from tests.sweep.disturbances import patient
-from tests.sweep.mortal import Moment, Point, Sort
-from tests.sweep.night import SIM, Night
+from tests.sweep.mortal import SIM, Moment, Point, Sort
+from tests.sweep.night import Night
 from tests.sweep.scenarios import SCENARIOS, Scenario
 from tests.sweep.theatre import Life, Stops, Theatre
 

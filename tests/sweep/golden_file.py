@@ -1,21 +1,21 @@
-"""The table of the crash sweep as it was read in review: `golden/crash.txt`."""
+"""The tables of the sweep as they were read in review: `golden/crash.txt`, `golden/other_operator.txt`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from tests.sweep.crash import HEAD, Swept
+from tests.sweep.crash import HEAD
+from tests.sweep.scenarios import SCENARIOS
 
 PATH = Path(__file__).parent / "golden" / "crash.txt"
 
 
-def part_of(scenario: str) -> str:
+def part_of(scenario: str, path: Path = PATH) -> str:
     """The rows of one scenario."""
-    rows = PATH.read_text("utf-8").splitlines(keepends=True)
+    rows = path.read_text("utf-8").splitlines(keepends=True)
     return "".join(row for row in rows if row.split(" ")[0] == scenario)
 
 
-def write(swept: Sequence[Swept]) -> None:
-    """Write it anew."""
-    rows = "".join(one.table() for one in swept)
-    total = sum(one.points for one in swept)
-    PATH.write_text(f"{HEAD}{rows}kill points: {total}\n", "utf-8")
+def write(tables: Mapping[str, str], path: Path = PATH, head: str = HEAD) -> None:
+    """Put these parts in; those of other scenarios stay."""
+    parts = {name: tables.get(name) or part_of(name, path) for name in SCENARIOS}
+    path.write_text(head + "".join(parts.values()), "utf-8")

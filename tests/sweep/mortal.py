@@ -12,15 +12,28 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TypeVar
 
-from actions.cluster import Job, Node, Snapshot
-from actions.contract import ClusterHands, NodeHands
+from actions.catalogue import ClusterSite
+from actions.cluster import (
+    Job,
+    JobChange,
+    Node,
+    Partition,
+    Reservation,
+    ReservationWish,
+    Snapshot,
+)
+from actions.contract import Canary, NodeHands
+from actions.power_hands import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
-from actions.simulated.client import SimulatedCluster
+from actions.simulated.canary import SimulatedCanary
+from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
+from actions.simulated.power import SimulatedPower, SimulatedVantage
 from audit_log.ledger import Ledger, Transaction, Urgency
-from config.ids import ClusterName
+from config.ids import ClusterName, JobId
 from config.node_names import NodeName
 
 T = TypeVar("T")
+SIM = ClusterName("sim")
 
 
 class Moment(StrEnum):
@@ -147,7 +160,7 @@ def label_of(ledger: Ledger, after: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MortalCluster:
-    """`ClusterHands` whose writes pass by `fate`."""
+    """`ClusterHands`, `NodeChanges` and `JobHands` whose writes pass by `fate`."""
 
     hands: SimulatedCluster
     fate: Fate
@@ -165,15 +178,81 @@ class MortalCluster:
     def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
         return self.hands.fresh_jobs(node)
 
+    def fresh_job(self, job: JobId) -> Job:
+        return self.hands.fresh_job(job)
+
+    def fresh_partition(self, name: str) -> Partition:
+        return self.hands.fresh_partition(name)
+
+    def fresh_reservations(self) -> tuple[Reservation, ...]:
+        return self.hands.fresh_reservations()
+
     def drain(self, node: NodeName, reason: str) -> None:
-        with self.fate.passing(Sort.WRITE) as label:
-            label.append("node.drain@1")
+        with self._write("node.drain@1"):
             self.hands.drain(node, reason)
 
     def resume(self, node: NodeName) -> None:
-        with self.fate.passing(Sort.WRITE) as label:
-            label.append("node.return@1")
+        with self._write("node.return@1"):
             self.hands.resume(node)
+
+    def down(self, node: NodeName, reason: str) -> None:
+        with self._write("node.down@1"):
+            self.hands.down(node, reason)
+
+    def reboot(self, node: NodeName) -> None:
+        with self._write("node.reboot@1"):
+            self.hands.reboot(node)
+
+    def set_partition_nodes(self, partition: str, nodes: Sequence[NodeName]) -> None:
+        with self._write("partition.write@1"):
+            self.hands.set_partition_nodes(partition, nodes)
+
+    def create_reservation(self, wish: ReservationWish) -> None:
+        with self._write("reservation.hold@1"):
+            self.hands.create_reservation(wish)
+
+    def set_reservation_nodes(self, name: str, nodes: Sequence[NodeName]) -> None:
+        with self._write("reservation.keep@1"):
+            self.hands.set_reservation_nodes(name, nodes)
+
+    def delete_reservation(self, name: str) -> None:
+        with self._write("reservation.delete@1"):
+            self.hands.delete_reservation(name)
+
+    def requeue(self, jobs: Sequence[JobId]) -> None:
+        with self._write("job.requeue@1"):
+            self.hands.requeue(jobs)
+
+    def change_job(self, job: JobId, change: JobChange) -> None:
+        with self._write("job.point@1" if change.reservation else "job.settle@1"):
+            self.hands.change_job(job, change)
+
+    @contextmanager
+    def _write(self, action: str) -> Iterator[None]:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append(action)
+            yield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MortalCanary:
+    """`CanaryHands` whose writes pass by `fate`."""
+
+    hands: SimulatedCanary
+    fate: Fate
+
+    def start(self, node: NodeName, reservation: str, effect_id: str) -> None:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append("canary.start@1")
+            self.hands.start(node, reservation, effect_id)
+
+    def state(self, effect_id: str) -> Canary:
+        return self.hands.state(effect_id)
+
+    def end(self, effect_id: str) -> None:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append("canary.end@1")
+            self.hands.end(effect_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,8 +293,52 @@ class MortalNodes:
         return self.hands.run(nodes, command, time_limit)
 
 
-def mortal_hands(
-    cluster: SimulatedCluster, nodes: NodeHands, fate: Fate
-) -> tuple[ClusterHands, NodeHands]:
-    """Both, under one fate."""
-    return MortalCluster(hands=cluster, fate=fate), MortalNodes(hands=nodes, fate=fate)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MortalPower:
+    """`PowerHands` whose writes pass by `fate`."""
+
+    hands: SimulatedPower
+    fate: Fate
+
+    def status(self, node: NodeName) -> PowerReading:
+        return self.hands.status(node)
+
+    def event_log(self, node: NodeName) -> str:
+        return self.hands.event_log(node)
+
+    def off(self, node: NodeName, effect_id: str) -> None:
+        with self._write("power.off@1"):
+            self.hands.off(node, effect_id)
+
+    def on(self, node: NodeName, effect_id: str) -> None:
+        with self._write("power.on@1"):
+            self.hands.on(node, effect_id)
+
+    def cycle(self, node: NodeName, effect_id: str) -> None:
+        with self._write("power.cycle@1"):
+            self.hands.cycle(node, effect_id)
+
+    @contextmanager
+    def _write(self, action: str) -> Iterator[None]:
+        with self.fate.passing(Sort.WRITE) as label:
+            label.append(action)
+            yield
+
+
+def mortal_site(line: Line, fate: Fate) -> ClusterSite:
+    """All hands on the simulated cluster, under one fate."""
+    simulated = SimulatedCluster(name=SIM, line=line)
+    cluster = MortalCluster(hands=simulated, fate=fate)
+    return ClusterSite(
+        cluster=cluster,
+        changes=cluster,
+        jobs=cluster,
+        canary=MortalCanary(hands=SimulatedCanary(line=line), fate=fate),
+        nodes=MortalNodes(hands=SimulatedNodes(line=line), fate=fate),
+        power=MortalPower(hands=SimulatedPower(line=line), fate=fate),
+        readings=SimulatedNodes(line=line),
+        vantage=SimulatedVantage(line=line),
+        history=simulated,
+        units=frozenset({"slurmd"}),
+        close=lambda: None,
+    )

@@ -3,20 +3,21 @@ as it gets, lets time pass to what is due next, and stops when only persons can 
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from actions.catalogue import ClusterSite, SiteRules, registry
+from actions.catalogue import SiteRules, registry
 from actions.contract import Page, PageReceipt
-from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
+from actions.simulated.client import Line
 from actions.simulated.plugs import Plugs
 from audit_log.ledger import Ledger
 from config.actors import Actor, ActorKind, Door
 from config.clock import EPOCH, Instant, from_microseconds
-from config.ids import ActorId, ClusterName, RunId
+from config.ids import ActorId, PlanHash, RunId
 from config.node_names import NodeName, NodeSet
 from config.permissions import Allowed, Decision, Permission
 from config.policy import Policy as SitePolicy
@@ -36,13 +37,17 @@ from runbooks.projection import RunProjector
 from runbooks.requests import Requests, RunRequest
 from runbooks.run import Run
 from runbooks.run_rows import select
+from runbooks.stops import CannotDo
+from runbooks.values import settle
 from runbooks.worker import Worker
-from tests.sweep.mortal import Fate, mortal_hands, mortal_ledger
-from tests.sweep.scenarios import Asked
+from tests.sweep.mortal import SIM, Fate, mortal_ledger, mortal_site
+from tests.sweep.scenarios import Asked, SiteWords
 
-SIM = ClusterName("sim")
 ANN = Actor(id=ActorId("p-ann"), kind=ActorKind.PERSON, name="ann", roles=frozenset({"oncall"}))
 BOB = Actor(id=ActorId("p-bob"), kind=ActorKind.PERSON, name="bob", roles=frozenset({"oncall"}))
+CARLA = Actor(
+    id=ActorId("p-carla"), kind=ActorKind.PERSON, name="carla", roles=frozenset({"oncall"})
+)
 MOST_ROUNDS = 500
 """Turns of one night: a run that needs more never ends."""
 MOST_TICKS = 2_000
@@ -103,19 +108,18 @@ class NoPager:
 
 def load_shipped() -> Library:
     """The shipped runbooks, read once in the warm process."""
-    line = Line(path=Path("/nowhere"))
-    site = ClusterSite(
-        cluster=SimulatedCluster(name=SIM, line=line),
-        nodes=SimulatedNodes(line=line),
-        units=frozenset({"slurmd"}),
-        close=lambda: None,
-    )
-    verbs = registry({SIM: site}, _rules(lambda: frozenset()), NoPager())
+    site = mortal_site(Line(path=Path("/nowhere")), Fate(at=lambda _point: None))
+    verbs = registry({SIM: site}, _rules(frozenset(), SiteWords()), NoPager())
     return load_library([SHIPPED], {**{n: a.spec for n, a in verbs.items()}, **BUILTINS})
 
 
-def _rules(nodes: Callable[[], frozenset[NodeName]]) -> SiteRules:
-    return SiteRules(hands_off=lambda _c, _n: "", pool=lambda _c, _n: nodes())
+def _rules(nodes: frozenset[NodeName], words: SiteWords) -> SiteRules:
+    return SiteRules(
+        hands_off=lambda _c, _n: "",
+        pool=lambda _c, _n: nodes,
+        boot_time=lambda _c, _n: words.boot_time,
+        restartable=lambda _c: words.restartable,
+    )
 
 
 class Warm(Engine):
@@ -153,6 +157,7 @@ class Ground:
     policy: SitePolicy
     nodes: frozenset[NodeName]
     """One pool: all of them."""
+    site: SiteWords
 
     @property
     def database(self) -> Path:
@@ -180,25 +185,21 @@ class Night:
             projectors=(RunProjector(),),
         )
         line = Line(path=ground.socket)
-        cluster, nodes = mortal_hands(
-            SimulatedCluster(name=SIM, line=line), SimulatedNodes(line=line), fate
+        site = replace(
+            mortal_site(line, fate),
+            canary_rules=ground.site.canary,
+            spares=ground.site.spares,
+            pause=self._pause,
         )
         everything = ground.nodes
-        site = ClusterSite(
-            cluster=cluster,
-            nodes=nodes,
-            history=SimulatedCluster(name=SIM, line=line),
-            units=frozenset({"slurmd"}),
-            close=lambda: None,
-        )
-        verbs = registry({SIM: site}, _rules(lambda: everything), NoPager())
+        verbs = registry({SIM: site}, _rules(everything, ground.site), NoPager())
         pool = Pool(name="all", nodes=everything, max_out=5)
         self.parts = Parts(
             ledger=self.ledger,
             artefacts=self.ledger.artefacts,
             registry=verbs,
             specs={**{name: verb.spec for name, verb in verbs.items()}, **BUILTINS},
-            clusters={SIM: cluster},
+            clusters={SIM: site.cluster},
             library=ground.library,
             policy=Policy(site=ground.policy, protected={}, pool_of=lambda _c, _n: pool),
             rights=Everybody(),
@@ -208,12 +209,17 @@ class Night:
         self.engine = Warm(self.parts, ground.known)
         self.requests = Requests(self.parts)
 
+    def _pause(self, span: timedelta) -> None:
+        """A verb waits: the world's time passes."""
+        self.forward(self.clock.now().wall + span)
+
     def ask(self, asked: Asked, key: str) -> RunId:
-        """Ask for a run; the same key again is the same request."""
+        """Ask for a run; the same key again is the same request. Defaults are put in, as by a door."""
+        runbook = self.parts.library.definition(asked.runbook).runbook
         request = RunRequest(
             runbook=asked.runbook,
             cluster=SIM,
-            parameters=asked.parameters,
+            parameters=settle(runbook, asked.parameters),
             actor=ANN,
             door=Door.CLI,
             reason="sweep",
@@ -298,8 +304,15 @@ class Night:
         ]
         for run in waiting:
             if run.plan is not None and not run.approved:
-                self.requests.approve(run.id, run.plan.hash, BOB, Door.CLI)
+                self._approve(run.id, run.plan.hash)
         return tuple(run.id for run in waiting)
+
+    def _approve(self, run: RunId, plan: PlanHash) -> None:
+        """One person, and another where the plan asks for two."""
+        for person in (BOB, CARLA):
+            if not self.run(run).approved:
+                with suppress(CannotDo):  # one who said yes before the crash
+                    self.requests.approve(run, plan, person, Door.CLI)
 
     def told(self) -> Mapping[str, Any]:
         """What the ledger says at the end, free of times and of this process."""

@@ -27,6 +27,8 @@ TARGETS = {
     "dropped-A1-down": "gpu-3",
     "dropped-A4a-ours": "gpu-3",
     "dropped-A4b": "gpu-2",
+    "reboot-node": "gpu-3",
+    "return-canary": "gpu-3",
 }
 """The node on which the other operator acts."""
 
@@ -43,6 +45,10 @@ def acts(node: str) -> Mapping[str, Plug]:
         "leaves": {"plug": "remove_from_partition", "node": node, "partition": "train"},
         "slurmctld": {"plug": "controller_restart"},
     }
+
+
+NOT_POSSIBLE = {"reboot-node": frozenset({"job-starts"})}
+"""No job starts on a node that is drained for its reboot, and one that was there is waited for."""
 
 
 class Where(str):
@@ -82,6 +88,11 @@ class Case:
         return f"{RECIPE} {self.scenario.name} {self.act} {self.where}"
 
 
+def places_of(scenario: Scenario, labels: Sequence[tuple[Sort, str]]) -> Sequence[Where]:
+    """All of them, of a long run some."""
+    return list(places(labels))[:: scenario.thin]
+
+
 def places(labels: Sequence[tuple[Sort, str]]) -> Iterator[Where]:
     """Between any two commits, and at each write. Between two skipped steps nothing is looked at."""
     commit = -1
@@ -104,6 +115,7 @@ class OtherOperator:
         self.scenario = SCENARIOS[name]
         self.node = TARGETS[name]
         self.start = theatre.begin(self.scenario)
+        self._jobs = {str(job.id) for job in theatre.snapshot().jobs}
         life = theatre.must_live(self.scenario, self._play)
         self.labels = life.labels
 
@@ -223,7 +235,7 @@ class OtherOperator:
             happening.subject
             for happening in self.theatre.stage.world.state.history
             if happening.what.startswith("job ") and happening.what != "job started"
-        }
+        } & self._jobs  # a canary of ours ends as it should
 
 
 RESTORE = "scontrol update NodeName="

@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from actions.canary.settings import CanaryRules
+from actions.spares import NO_SPARES, SpareRules
+from config.job_settings import CheckpointFormat, Restartable
 from config.json_values import Json
+from config.node_names import NodeName
 from config.policy import Policy
 
 Plug = Mapping[str, object]
@@ -34,6 +39,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SiteWords:
+    """What the site has said in its configuration."""
+
+    canary: CanaryRules | None = None
+    boot_time: timedelta | None = timedelta(minutes=3)
+    restartable: tuple[Restartable, ...] = ()
+    spares: SpareRules = NO_SPARES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One play."""
 
@@ -45,6 +60,15 @@ class Scenario:
     asked: Asked
     policy: Policy = field(default_factory=Policy)
     cluster: Mapping[str, object] = field(default_factory=lambda: CLUSTER)
+    site: SiteWords = field(default_factory=SiteWords)
+    by_the_clock: bool = False
+    """It compares times that slurmctld wrote with its own clock: with a wrong one it may stop."""
+    thin: int = 1
+    """Of a long run only every so manyth place is disturbed, and acted at by somebody else."""
+    thin_again: int = 1
+    """Only from every so manyth state the recovery is killed once more: that grows with the square of
+    the steps, and most states of a long run lie between two that are skipped.
+    """
 
 
 PROPOSE = Policy.model_validate({"autonomy": {"default": "propose", "rules": []}})
@@ -62,6 +86,43 @@ def _dead_slurmd(node: str, *more: Plug) -> tuple[Plug, ...]:
     return ({"plug": "kill_slurmd", "node": node}, {"seconds": 301}, *more)
 
 
+THIN = 12
+"""Of each of the long runs: seconds instead of minutes, and every kind of step is still met."""
+WITH_CANARY = SiteWords(canary=CanaryRules(user="canary", time_limit=timedelta(minutes=5)))
+TRAINS = SiteWords(
+    restartable=(
+        Restartable(names=("llama",), checkpoint="/ckpt/{name}", format=CheckpointFormat.DCP),
+    )
+)
+SPARES = SiteWords(spares=SpareRules(nodes=frozenset({NodeName("gpu-5"), NodeName("gpu-7")})))
+GROUND: dict[str, object] = {
+    **CLUSTER,
+    "nodes": [{"names": "gpu-[1-6]"}],
+    "partitions": [{"name": "train", "nodes": "gpu-[1-5]", "default": True}],
+    "jobs": [
+        {"id": "10", "name": "llama", "partition": "train", "nodes": "gpu-[1-3]",
+         "training": {"folder": "/ckpt/llama", "steps_done": 100}},
+        {"id": "11", "name": "day", "user": "bo", "partition": "train", "nodes": "gpu-4",
+         "time_limit": 86_400},
+        *({"id": str(number), "name": "day", "user": "bo", "partition": "train", "node_count": 3,
+           "time_limit": 86_400} for number in (12, 13)),
+    ],
+}  # fmt: skip
+"""A training job, one idle node that nobody's pending job fits on, and a queue behind it."""
+
+SEVEN: dict[str, object] = {
+    **GROUND,
+    "nodes": [{"names": "gpu-[1-7]"}],
+    "partitions": [{"name": "train", "nodes": "gpu-[1-5,7]", "default": True}],
+    "jobs": [
+        {"id": "10", "name": "llama", "partition": "train", "nodes": "gpu-2",
+         "training": {"folder": "/ckpt/llama", "steps_done": 100}},
+        *({"id": str(number), "name": "day", "user": "bo", "partition": "train", "nodes": node,
+           "time_limit": 86_400} for number, node in ((11, "gpu-1"), (12, "gpu-3"), (13, "gpu-4"))),
+    ],
+}  # fmt: skip
+"""No idle node but the two that are kept as spares."""
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -73,22 +134,82 @@ SCENARIOS = {
             plugs=({"seconds": 60},),
             asked=Asked(runbook="return-node", parameters={"node": "gpu-3"}),
         ),
-        Scenario(name="dropped-A1", plugs=_dead_slurmd("gpu-2"), asked=_dropped("gpu-2")),
+        Scenario(
+            name="dropped-A1", thin_again=4, plugs=_dead_slurmd("gpu-2"), asked=_dropped("gpu-2")
+        ),
         Scenario(
             name="dropped-A1-down",
+            thin_again=4,
             plugs=_dead_slurmd("gpu-3", {"seconds": 901}),
             asked=_dropped("gpu-3"),
         ),
         Scenario(
             name="dropped-A4a-ours",
+            thin_again=4,
             earlier=(_drain("gpu-3"),),
             plugs=({"seconds": 60}, {"plug": "late_driver", "node": "gpu-3"}),
             asked=_dropped("gpu-3"),
         ),
         Scenario(
             name="dropped-A4b",
+            thin_again=4,
             plugs=({"plug": "lose_gpus", "node": "gpu-2", "present": 7},),
             asked=_dropped("gpu-2"),
+        ),
+        Scenario(
+            name="reboot-node",
+            asked=Asked(
+                runbook="reboot-node", parameters={"node": "gpu-3", "reason": "new kernel"}
+            ),
+            by_the_clock=True,
+            thin=THIN,
+            thin_again=THIN,
+        ),
+        Scenario(
+            name="return-canary",
+            earlier=(_drain("gpu-3"),),
+            plugs=({"seconds": 60},),
+            asked=Asked(runbook="return-node", parameters={"node": "gpu-3"}),
+            site=WITH_CANARY,
+            by_the_clock=True,
+            thin=THIN,
+            thin_again=THIN,
+        ),
+        Scenario(
+            name="return-spoiled",
+            earlier=(_drain("gpu-3"),),
+            plugs=({"seconds": 60}, {"plug": "fail_canary", "node": "gpu-3"}),
+            asked=Asked(runbook="return-node", parameters={"node": "gpu-3"}),
+            site=WITH_CANARY,
+            by_the_clock=True,
+            thin=THIN,
+            thin_again=THIN,
+        ),
+        Scenario(
+            name="requeue-job",
+            plugs=({"plug": "freeze_node", "node": "gpu-2"}, {"seconds": 10}),
+            asked=Asked(runbook="requeue-job", parameters={"job": "10", "node": "gpu-2"}),
+            cluster=GROUND,
+            site=TRAINS,
+            by_the_clock=True,
+            thin=THIN,
+            thin_again=THIN,
+        ),
+        Scenario(
+            name="replace-node",
+            earlier=(
+                Asked(
+                    runbook="hold-spares",
+                    parameters={"nodes": ["gpu-5", "gpu-7"], "user": "nwspare"},
+                ),
+            ),
+            plugs=({"plug": "cut_link", "node": "gpu-2"}, {"seconds": 1801}),
+            asked=Asked(runbook="replace-node", parameters={"node": "gpu-2", "reason": "board"}),
+            cluster=SEVEN,
+            site=SPARES,
+            by_the_clock=True,
+            thin=THIN,
+            thin_again=THIN,
         ),
     )
 }

@@ -21,6 +21,8 @@ def test_what_a_called_run_will_do_after_a_step_ahead_stands_in_the_plan_that_is
     life = stage.must_live(scenario, play)
     assert life.told is not None
     (asked, child), steps = life.told["played"]
-    assert steps == (("hold", True), ("start", True), ("back/resume", False))
+    assert steps[:2] == (("hold", True), ("start", True))
+    assert ("back/resume", False) in steps
+    assert {certain for key, certain in steps if key.startswith("back/")} == {False}
     assert (asked.asks, len(asked.approvals)) == (1, 1)
     assert (child.runbook, child.asks, child.state) == ("return-node", 0, "succeeded")

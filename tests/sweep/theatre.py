@@ -184,6 +184,7 @@ class Theatre:
             known=self._known,
             policy=scenario.policy,
             nodes=frozenset(self.stage.world.state.nodes),
+            site=scenario.site,
         )
         self._doomed, self._writes = doom, 0
         at = dies_at(doom) if stops is None else stops_at(stops.wanted)
