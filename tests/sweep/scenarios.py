@@ -139,6 +139,7 @@ SCENARIOS = {
         ),
         Scenario(
             name="dropped-A1-down",
+            by_the_clock=True,
             thin_again=4,
             plugs=_dead_slurmd("gpu-3", {"seconds": 901}),
             asked=_dropped("gpu-3"),
