@@ -65,6 +65,7 @@ class SlurmCli(Changes):
         self._flight: Future[Snapshot] | None = None
         self._without_json: tuple[str, ...] = ()
         self._control = Control()
+        self._written_to: dict[str, Controller] = {}
         self._overload = ""
         self._why_not_pyslurm = ""
         self._pyslurm_ends_its_child = False
@@ -128,8 +129,11 @@ class SlurmCli(Changes):
         return snapshot
 
     def fresh_node(self, node: NodeName) -> Node:
-        """This node now. Raises UnknownNode."""
-        return self._node(self._tools(1), one_node(node))
+        """This node now. Raises UnknownNode; Unreadable if slurmctld started anew since our write to it."""
+        name = one_node(node)
+        found = self._node(self._tools(1), name)
+        self._same_since_write(name)
+        return found
 
     def fresh_jobs(self, node: NodeName) -> tuple[Job, ...]:
         """Jobs on this node now; Refusal when the controller says busy and shows no job."""
@@ -197,7 +201,7 @@ class SlurmCli(Changes):
         faults = self._faults(tools, controller)
         if faults:
             raise Refusal("; ".join(faults))
-        self._same_start(controller)
+        seen = self._same_start(controller)
         self._budget.take(writes)
         done = self._runner.run(
             Command(
@@ -208,14 +212,29 @@ class SlurmCli(Changes):
         )
         if not done.ok:
             raise _write_error(what, done)
+        with self._lock:
+            self._written_to[what] = seen
 
-    def _same_start(self, controller: Controller) -> None:
+    def _same_since_write(self, what: str) -> None:
+        """The first look after a write was told by the slurmctld that took it (hands 1)."""
+        with self._lock:
+            then = self._written_to.pop(what, None)
+        if then is None:
+            return
+        controller = self._tools(1).controller().controller
+        if self._control.seen(controller, self._clock.now().wall).booted_at != then.booted_at:
+            raise Unreadable(
+                f"slurmctld of {self.name} has started or taken over right after our write to {what}, "
+                "and may have forgotten it"
+            )
+
+    def _same_start(self, controller: Controller) -> Controller:
         """What was looked at before this write was told by this slurmctld, since its last start."""
         seen = self._control.seen(controller, self._clock.now().wall)
         with self._lock:
             looked_at = self._latest
             if looked_at is None or looked_at.controller.booted_at == seen.booted_at:
-                return
+                return seen
             self._latest = None
         raise Unreadable(
             f"slurmctld of {self.name} has just started or taken over: it is asked again before "

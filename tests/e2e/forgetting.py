@@ -156,7 +156,7 @@ class Stage:
 
     def _watch(self) -> None:
         """No node that was sick, or that was restarted, may be open to work before we let it back."""
-        healthy = self._flags() == {"IDLE"}
+        healthy = not self._flags() & {"DRAIN", "DOWN"}
         while not self._over.wait(LOOK):
             validated = (self.tools / "back").exists()
             try:

@@ -89,3 +89,26 @@ def test_nothing_is_written_to_a_controller_that_started_after_the_last_look(
     client.snapshot()
     client.drain(GPU_04, REASON)
     assert len(runner.writes) == 1
+
+
+@pytest.mark.parametrize(
+    "other", [TAKEN, CONFIG.replace("= 2026-11-30T16:53:31", "= 2026-11-30T17:00:00")]
+)
+def test_what_a_later_controller_shows_of_our_write_is_not_believed(
+    other: str, client: SlurmCli, runner: RowsRunner
+) -> None:
+    client.drain(GPU_04, REASON)
+    runner.tell("show config", other)
+    with pytest.raises(Unreadable, match="may have forgotten it"):
+        client.fresh_node(GPU_04)
+    assert client.fresh_node(GPU_04).name == GPU_04
+
+
+def test_the_controller_that_took_our_write_is_believed(
+    client: SlurmCli, runner: RowsRunner
+) -> None:
+    client.drain(GPU_04, REASON)
+    assert client.fresh_node(GPU_04).name == GPU_04
+    asked = len(runner.asked)
+    client.fresh_node(GPU_04)
+    assert len(runner.asked) == asked + 1
