@@ -203,14 +203,13 @@ class Stage:
                 testbed.delete_reservation(line.split()[0].partition("=")[2])
         if testbed.unit(SICK)["state"] != "active":
             testbed.start_slurmd(SICK)
-        for node in self._drained():
-            testbed.admin_resume(node)
         for node in testbed.nodes:
             testbed.wait_for(partial(self._comes_back, node), f"{node} is idle")
 
     def _comes_back(self, node: str) -> bool:
         flags = self.testbed.node_states(node)
-        if "DOWN" in flags and "NOT_RESPONDING" not in flags:
+        # A node that a fresh controller has not heard yet refuses RESUME.
+        if flags & {"DOWN", "DRAIN"} and "NOT_RESPONDING" not in flags:
             self.testbed.admin_resume(node)
         return flags == {"IDLE"}
 
