@@ -129,6 +129,7 @@ def _node_hands(
         vantage=site.vantage,
         settings=settings,
         histories={} if history is None else {site.cluster.name: history},
+        jobs={} if site.jobs is None else {site.cluster.name: site.jobs},
         changes={} if site.changes is None else {site.cluster.name: site.changes},
     )
 
@@ -137,6 +138,7 @@ def _canary_hands(clusters: Mapping[ClusterName, ClusterHands], site: ClusterSit
     name, canary, rules = site.cluster.name, site.canary, site.canary_rules
     return CanaryVerbs(
         clusters=clusters,
+        jobs={} if site.jobs is None else {name: site.jobs},
         canaries={} if canary is None else {name: canary},
         rules={} if rules is None else {name: rules},
     )

@@ -52,10 +52,15 @@ def fresh_node(call: Call, hands: Hands) -> Node:
 
 
 def held(call: Call, hands: Hands) -> Reservation | None:
-    """The reservation of the arguments, as the controller has it; None when it is gone."""
+    """The reservation of the arguments, as the controller has it; None when it is gone.
+
+    Raises Unreadable, Refusal.
+    """
     name = reservation_name(call)
-    snapshot = hands.clusters[call.cluster].snapshot()
-    return next((found for found in snapshot.reservations if found.name == name), None)
+    if call.cluster not in hands.jobs:
+        raise Refusal(f"this back end of {call.cluster} cannot read reservations past its cache")
+    listed = hands.jobs[call.cluster].fresh_reservations()
+    return next((found for found in listed if found.name == name), None)
 
 
 def is_ours(call: Call) -> bool:

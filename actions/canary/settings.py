@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import CanaryHands, ClusterHands, Field, ValueType
+from actions.contract import CanaryHands, ClusterHands, Field, JobHands, ValueType
 from config.ids import ClusterName
 
 NODE = Field(type=ValueType.NODE, help="node that is tried")
@@ -29,5 +29,7 @@ class Hands:
 
     clusters: Mapping[ClusterName, ClusterHands]
     canaries: Mapping[ClusterName, CanaryHands] = field(default_factory=dict)
+    jobs: Mapping[ClusterName, JobHands] = field(default_factory=dict)
+    """Past any cache: a reservation that was made a second ago must be seen."""
     rules: Mapping[ClusterName, CanaryRules] = field(default_factory=dict)
     """Of the clusters whose site has configured one."""

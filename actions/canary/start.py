@@ -70,6 +70,8 @@ class Start:
             why = self._not_held(call)
         except Unreadable as error:
             return Failed(error=f"nothing was done: {error}", kind=FailureKind.RETRYABLE)
+        except Refusal as error:
+            return Failed(error=str(error), kind=FailureKind.REFUSED)
         if why:
             return Failed(error=f"nothing was done: {why}", kind=FailureKind.REFUSED)
         node = readings.target(call)

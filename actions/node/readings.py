@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from actions.cluster import Job, Node, Overview, Snapshot
 from actions.contract import Call, ClusterHands, Refusal, UnknownNode, Unreadable
 from actions.node.settings import Hands
-from actions.ownership import UNKNOWN_BOOT, Scene
+from actions.ownership import RESERVATION_KIND, UNKNOWN_BOOT, Scene
 from actions.remote_values import HostFacts
 from actions.settling import just_started, settles_at
 from config.node_names import NodeName
@@ -102,9 +102,16 @@ def boot_of(facts: HostFacts | None) -> str:
     return facts.boot_id if facts and facts.boot_id else UNKNOWN_BOOT
 
 
+def _reserved(call: Call) -> bool:
+    return any((mark.kind, mark.run) == (RESERVATION_KIND, call.run) for mark in call.marks)
+
+
 def scene(call: Call, hands: Hands, snapshot: Snapshot, node: Node, boot_id: str) -> Scene:
-    """What ownership is judged from."""
+    """What ownership is judged from. Raises Unreadable."""
     held = call.seen.reservations.get(node.name, ()) if call.seen else snapshot.reservations
+    # One that this very run made a second ago may not be in the snapshot, which others share.
+    if not call.seen and call.cluster in hands.jobs and _reserved(call):
+        held = hands.jobs[call.cluster].fresh_reservations()
     return Scene(
         node=node,
         reservations=held,

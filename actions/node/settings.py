@@ -7,6 +7,7 @@ from datetime import timedelta
 from actions.contract import (
     ClusterHands,
     Field,
+    JobHands,
     NodeChanges,
     NodeHands,
     ReasonHistory,
@@ -49,5 +50,7 @@ class Hands:
     """Other places from which a silent host is asked; without them none counts as dead."""
     histories: Mapping[ClusterName, ReasonHistory] = field(default_factory=dict)
     """Of the clusters whose accounting can be asked."""
+    jobs: Mapping[ClusterName, JobHands] = field(default_factory=dict)
+    """Of the clusters whose reservations can be read past the snapshot's cache."""
     changes: Mapping[ClusterName, NodeChanges] = field(default_factory=dict)
     """Of the clusters whose back end can do more than drain and return."""

@@ -40,11 +40,11 @@ def last_look(call: Call, hands: Hands) -> Before | Failed:
     try:
         snapshot = readings.cluster_of(call, hands).snapshot()
         node = readings.fresh_node(call, hands)
+        scene = readings.scene(call, hands, snapshot, node, UNKNOWN_BOOT)
     except Unreadable as error:
         return Failed(error=f"nothing was written: {error}", kind=FailureKind.RETRYABLE)
     except Refusal as error:
         return Failed(error=str(error), kind=FailureKind.REFUSED)
-    scene = readings.scene(call, hands, snapshot, node, UNKNOWN_BOOT)
     return Before(snapshot=snapshot, node=node, holding=holding(scene, call))
 
 

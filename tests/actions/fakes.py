@@ -228,6 +228,10 @@ class FakeCluster:
 
         self._write(f"reboot {node}", write)
 
+    def fresh_reservations(self) -> tuple[Reservation, ...]:
+        self._answer()
+        return self.reservations
+
     def fresh_partition(self, name: str) -> Partition:
         self._answer()
         found = next((one for one in self.partitions if one.name == name), None)

@@ -8,7 +8,7 @@ import pytest
 
 from actions.canary.settings import CanaryRules, Hands
 from actions.canary.verbs import actions
-from actions.cluster import Reservation
+from actions.cluster import Reservation, Snapshot
 from actions.contract import (
     Action,
     Call,
@@ -86,6 +86,7 @@ class Cage:
         rules = {CLUSTER: CanaryRules(user="nwcanary", time_limit=TEN)}
         hands = Hands(
             clusters={CLUSTER: self.cluster},
+            jobs={CLUSTER: self.cluster},  # type: ignore[dict-item]  # of all of it only the reading
             canaries={CLUSTER: self.birds} if self.configured else {},
             rules=rules if self.configured else {},
         )
@@ -136,6 +137,19 @@ def test_it_is_started_once_inside_our_reservation() -> None:
     assert isinstance(verb.do(call()), Done)
     assert cage.birds.started == [(NODE, HOLD, HOLD)]
     assert verb.look(call(intended_at=NOW)).standing is Standing.OURS
+
+
+class Stale(FakeCluster):
+    """Its snapshot is as old as one may be: what was made a second ago is not in it."""
+
+    def snapshot(self) -> Snapshot:
+        return replace(super().snapshot(), reservations=())
+
+
+def test_a_reservation_that_is_younger_than_the_shared_snapshot_is_seen() -> None:
+    cage = Cage(cluster=Stale())
+    assert isinstance(cage.verb("canary.start").do(call()), Done)
+    assert isinstance(cage.verb("canary.await").do(call()), Wait)
 
 
 @pytest.mark.parametrize("run", ["run-99", ""])

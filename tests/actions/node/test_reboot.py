@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster import Reservation
+from actions.cluster import Reservation, Snapshot
 from actions.contract import (
     Call,
     Done,
@@ -145,6 +145,24 @@ def test_hands_off_and_foreign_reservations_refuse_it() -> None:
     of_this_run = make_mark(kind="reservation", node="maint")
     seen = Reboot(hands(cluster)).look(call(marks=(OURS, of_this_run)))
     assert seen.standing is Standing.NOT_SO
+
+
+class Stale(FakeCluster):
+    """Its snapshot is as old as one may be: what was made a second ago is not in it."""
+
+    def snapshot(self) -> Snapshot:
+        return replace(super().snapshot(), reservations=())
+
+
+def test_a_reservation_of_this_run_that_is_younger_than_the_snapshot_is_no_foreign_hold() -> None:
+    flags = frozenset({"DRAIN", "MAINTENANCE", "RESERVED"})
+    node = make_node(flags=flags, reason=OURS.text, reason_by="nodewarden")
+    cluster = Stale(nodes={NODE: node})
+    cluster.reservations = (Reservation(name="ours", nodes=(NODE,), starts_at=None, ends_at=None),)
+    mine = make_mark(kind="reservation", node="ours")
+    fresh = replace(hands(cluster), jobs={CLUSTER: cluster})  # type: ignore[dict-item]
+    assert Reboot(fresh).look(call(marks=(OURS, mine))).standing is Standing.NOT_SO
+    assert Reboot(fresh).look(call()).standing is Standing.BLOCKED
 
 
 def test_a_node_that_somebody_restarted_meanwhile_is_left_alone() -> None:
