@@ -68,7 +68,8 @@ def test_names_come_from_the_running_bot(bot: Path) -> None:
     assert offered(bot, Verb.DRAIN, begun="gpu-07") == [f"gpu-07{digit}" for digit in range(10)]
     assert offered(bot, Verb.ABORT) == ["run-1"]
     assert offered(bot, Verb.STATUS, begun="run") == ["run-1"]
-    assert offered(bot, Verb.RUN) == ["drain-node", "node-dropped", "return-node"]
+    assert offered(bot, Verb.RUN, begun="drain") == ["drain-node"]
+    assert {"node-dropped", "return-node"} <= set(offered(bot, Verb.RUN))
     assert offered(bot, Verb.RUN, "node-dropped", begun="gpu-01") == [
         f"gpu-01{digit}" for digit in range(10)
     ]

@@ -4,6 +4,7 @@ Ten minutes of a real Slurm, therefore run by `make long-tests`; the verbs behin
 tests/actions/power in every run.
 """
 
+import shutil
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -61,8 +62,9 @@ def bot(testbed: SlurmTestbed, rack: BmcRack) -> Iterator[ServedBot]:
     ca.write_bytes(rack.ca_file.read_bytes())
     secret = served.folder / "bmc-password"
     secret.write_text(rack.password)
-    for path in (ca, secret):
-        path.chmod(0o644)
+    secret.chmod(0o600)
+    shutil.chown(secret, testbed.bot_user)
+    ca.chmod(0o644)
     layout = testbed.layout
     power = POWER.format(
         address=rack.address_template,

@@ -18,7 +18,11 @@ def pools(**pool: object) -> Pools:
     settings: Any = SimpleNamespace(
         clusters={
             LAB: SimpleNamespace(
-                pools={"train": SimpleNamespace(max_out=SimpleNamespace(of=lambda _: 2), **pool)},
+                pools={
+                    "train": SimpleNamespace(
+                        max_out=SimpleNamespace(of=lambda _: 2), boot_time=None, **pool
+                    )
+                },
                 rma=(),
             )
         }
