@@ -2,7 +2,8 @@
 
 Called by the worker at each tick with the shared snapshots, and asked by `list marks` and `doctor`. One
 that is gone is recorded: the next look of a run that needs it sees it too. One that is left by a run
-that did not succeed is paged once. Nothing is deleted here: a job may point to it.
+that did not succeed is paged once, and so is what is there again: slurmctld forgets a delete and a
+RESUME like any other write. Nothing is deleted here: a job may point to it.
 """
 
 import json
@@ -28,6 +29,13 @@ log = logging.getLogger(__name__)
 
 SETTLES = timedelta(seconds=30)
 """A mark younger than this may not be in the snapshot yet (15 s old at most, hands 1)."""
+_EARLY = timedelta(seconds=5)
+"""slurmctld tells its start in whole seconds of its own clock."""
+_CLEARED = (
+    "SELECT max(at_us) FROM ledger WHERE kind = 'step.finished' AND cluster = ? "
+    "AND (node = ? OR instr(record, ?)) "
+    'AND (instr(record, \'"clears":\') OR instr(record, \'"outcome":"undone"\'))'
+)
 _ENDS = re.compile(r" until (\d{4}-\d\d-\d\d \d\d:\d\d) UTC\Z", re.ASCII)
 _KEPT = (
     "SELECT marks.cluster, node, marks.run, at_us, text, state, open FROM marks "
@@ -94,6 +102,9 @@ class ReservationWatch:
         self._ledger = ledger
         self._clock = clock
         self._snapshot = snapshot
+        self._clusters = tuple(clusters)
+        self._compared: dict[ClusterName, datetime] = {}
+        """The start of slurmctld after which its cluster was searched for what came back."""
         self._unread = set(clusters)
         """Clusters that gave no snapshot since the start."""
 
@@ -101,6 +112,8 @@ class ReservationWatch:
         """One comparison."""
         for name in tuple(self._unread):
             self._list_unknown(name)
+        for name in self._clusters:
+            self._find_what_came_back(name)
         now = self._clock.now().wall
         for mark in kept(self._ledger.query):
             snapshot = self._snapshot(mark.cluster)
@@ -122,6 +135,38 @@ class ReservationWatch:
                 "%s: %s %s carries the name of %s of this bot, but its ledger does not know it",
                 *(cluster, mark.kind, mark.name, mark.run),
             )
+
+    def _find_what_came_back(self, cluster: ClusterName) -> None:
+        """What a run took away, and a slurmctld that started since shows again: once for each start."""
+        snapshot = self._snapshot(cluster)
+        booted = snapshot.controller.booted_at if snapshot is not None else None
+        if snapshot is None or booted is None or self._compared.get(cluster) == booted:
+            return
+        if snapshot.taken_at < booted + SETTLES:
+            return
+        self._compared[cluster] = booted
+        for mark in unknown_to(self._ledger, snapshot):
+            given = (cluster, mark.name, json.dumps(mark.name))
+            ((at_us,),) = self._ledger.query(_CLEARED, given)
+            if at_us is not None and from_microseconds(at_us) <= booted + _EARLY:
+                self._tell_that_it_is_back(cluster, mark, booted)
+
+    def _tell_that_it_is_back(
+        self, cluster: ClusterName, mark: UnknownMark, booted: datetime
+    ) -> None:
+        why = (
+            f"{mark.kind} {mark.name} of {mark.run} is there again: slurmctld started at "
+            f"{booted:%H:%M} UTC and may have forgotten that it was taken away; take it away by hand"
+        )
+        key = f"nodewarden/{self._ledger.instance}/back/{cluster}/{mark.name}/{booted:%Y%m%d%H%M%S}"
+        details = json.dumps({"run": mark.run, "cluster": cluster, "why": why})
+        data: JsonMap = {"key": key, "summary": f"{cluster}: {why}"[:200], "details": details}
+
+        def decide(transaction: Transaction) -> None:
+            if not transaction.query("SELECT 1 FROM pages WHERE key = ?", (key,)):
+                transaction.append(_event(EventKind.PAGE_INTENDED, cluster, data))
+
+        self._ledger.commit(decide)
 
     def _gone(self, mark: Kept, snapshot: Snapshot) -> None:
         booted = snapshot.controller.booted_at

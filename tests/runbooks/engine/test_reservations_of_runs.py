@@ -252,6 +252,22 @@ def test_one_that_its_run_meant_to_leave_pages_nobody(ground: Ground) -> None:
     assert (run.state, ground.pages(), ground.left.lines()) == (RunState.SUCCEEDED, [], ())
 
 
+def test_one_that_was_deleted_and_is_there_again_is_told_once(ground: Ground) -> None:
+    ground.world.answers.append("refuse")
+    run = ground.go(ground.ask("hold", name=ground.name()))
+    assert run.state is RunState.UNDONE
+    told = ground.pages()
+    ground.cluster.reservations = (reservation(name=ground.name()),)
+    ground.watch_later()
+    assert ground.pages() == told
+    ground.cluster.started = ground.clock.now().wall - timedelta(seconds=90)
+    ground.watch.tick()
+    ground.watch.tick()
+    (page,) = [page for page in ground.pages() if page not in told]
+    assert "is there again" in str(page)
+    assert ground.there() == [ground.name()]
+
+
 def test_marks_of_our_name_that_the_ledger_does_not_know_are_listed_and_left(
     ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
