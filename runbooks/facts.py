@@ -41,6 +41,7 @@ NODE_FACTS: Final[Mapping[str, str]] = {
     "host_alive": "whether something on that host answered",
     "host_verdict": "alive, dead (silent everywhere, for slurmctld too), silent, cut_off or unknown",
     "host_evidence": "list of sentences: what keeps a silent host from being dead, and what was met",
+    "munge_state": "state of the unit munge, asked where slurmd runs unheard; else null",
     "slurmd_state": "state of the unit slurmd: active, inactive, failed, unknown, …",
     "slurmd_since": "when slurmd entered this state",
     "boot_id": "boot id of the host",

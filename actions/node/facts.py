@@ -81,6 +81,7 @@ FACTS = {
         ("host_verdict", _TEXT, "alive, dead, silent, cut_off or unknown, from several places"),
         ("host_evidence", _FACTS, "list of sentences: what keeps it from being dead, what was met"),
         ("slurmd_state", _TEXT, "state of the unit slurmd"),
+        ("munge_state", _TEXT, "state of the unit munge, asked where slurmd runs unheard"),
         ("slurmd_since", _TEXT, "when slurmd entered this state, by the node's clock"),
         ("boot_id", _TEXT, "boot id of the host"),
         ("boot_time", _TEXT, "BootTime by the controller, or empty"),
@@ -113,6 +114,8 @@ class Seen:
     verdict: Verdict
     facts: HostFacts | None
     slurmd: Service
+    munge: Service | None
+    """None where it was not asked."""
     pool: frozenset[NodeName]
     hands_off: str
 
@@ -221,6 +224,7 @@ def _host_says(seen: Seen, call: Call) -> dict[str, Json]:
         "host_verdict": seen.verdict.host.value,
         "host_evidence": _evidence(seen.verdict),
         "host_alive": None if seen.reach.reach is Reach.NOT_ASKED else seen.reach.reach.host_alive,
+        "munge_state": _state(seen.munge),
         "slurmd_state": None if slurmd.state is ServiceState.UNKNOWN else slurmd.state.value,
         "slurmd_since": f"{slurmd.since:%Y-%m-%dT%H:%M:%SZ}" if slurmd.since else "",
         "boot_id": _boot_id(seen) or None,
@@ -242,6 +246,12 @@ def _host_says(seen: Seen, call: Call) -> dict[str, Json]:
 def _evidence(verdict: Verdict) -> list[Json]:
     lines = (*verdict.missing, *verdict.evidence)
     return [first(line, _LONGEST_SIGN) for line in lines[:_MOST_SIGNS]]
+
+
+def _state(service: Service | None) -> str | None:
+    if service is None or service.state is ServiceState.UNKNOWN:
+        return None
+    return service.state.value
 
 
 def _boot_id(seen: Seen) -> str:

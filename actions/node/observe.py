@@ -43,6 +43,8 @@ _SPEC = ActionSpec(
     time_limit=timedelta(minutes=3),
 )
 
+_MUNGE = "munge"
+
 
 @dataclass(frozen=True, slots=True)
 class Observe:
@@ -95,6 +97,9 @@ class Observe:
         slurmd = Service(unit=unit, state=ServiceState.UNKNOWN)
         if alive:
             slurmd = self.hands.nodes.service(node.name, unit)
+        # Asked only where it could be the cause: slurmd runs and the controller does not hear it (A14).
+        deaf = alive and not node.responding and slurmd.state is ServiceState.ACTIVE
+        munge = self.hands.nodes.service(node.name, _MUNGE) if deaf else None
         return Seen(
             snapshot=snapshot,
             node=node,
@@ -103,6 +108,7 @@ class Observe:
             verdict=verdict,
             facts=facts,
             slurmd=slurmd,
+            munge=munge,
             pool=settings.pool(call.cluster, node.name),
             hands_off=settings.hands_off(call.cluster, node.name),
         )

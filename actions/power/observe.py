@@ -11,8 +11,6 @@ from actions.contract import (
     ActionSpec,
     Call,
     Done,
-    Failed,
-    FailureKind,
     Field,
     Observation,
     Outcome,
@@ -78,7 +76,7 @@ class ObservePower:
         except Unreadable as error:
             return Unknown(why=str(error))
         except Refusal as error:
-            return Failed(error=str(error), kind=FailureKind.REFUSED)
+            return Done(output=_unknown(str(error)))
 
     def _output(self, call: Call) -> JsonMap:
         seen = read(call, self.hands)
@@ -100,3 +98,16 @@ class ObservePower:
             return self.hands.power.event_log(target(call))[-_LONGEST_LOG:]
         except (Unreadable, Refusal) as error:
             return f"not read: {error}"[:300]
+
+
+def _unknown(why: str) -> JsonMap:
+    """Where the site has no way to that machine's power: a person must see to it."""
+    return {
+        "power": PowerState.UNKNOWN.value,
+        "power_evidence": why[:300],
+        "power_source": "",
+        "host_verdict": "unknown",
+        "host_evidence": [],
+        "fenced": False,
+        "event_log": f"not read: {why}"[:300],
+    }

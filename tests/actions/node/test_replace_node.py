@@ -191,7 +191,7 @@ def test_without_a_way_to_its_power_a_silent_host_is_not_replaced(tmp_path: Path
         kill(bench, N1)
         run = agreed(bench, ask(bench))
         assert run.state is RunState.NEEDS_PERSON
-        assert "a person must see to the power" in run.why
+        assert "cannot be fenced" in run.why
         assert verbs(bench) == []
 
 

@@ -41,6 +41,7 @@ HEALTHY: dict[str, Json] = {
     "host_alive": True,
     "host_verdict": "alive",
     "host_evidence": ["ssh: alive (a command ran)"],
+    "munge_state": None,
     "slurmd_state": "active",
     "slurmd_since": "2026-11-29T08:00:00Z",
     "boot_id": "5f1c",

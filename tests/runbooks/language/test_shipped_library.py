@@ -24,6 +24,7 @@ OUTPUTS: dict[str, Json] = {
     "node.await": {"boot_id": "another boot", "gave_up": False},
     "canary.plan": {"enabled": False},
     "canary.await": {"passed": True},
+    "power.observe": {"power": "unknown", "event_log": ""},
 }
 """What steps give that no fact of these tests is about."""
 
@@ -88,10 +89,41 @@ def test_a4b_takes_the_node_out_and_asks_a_person() -> None:
     assert acts(node("MIXED", gpus_seen=7)) == ["drain", "gpu"]
 
 
+HANDS = {"A2", "A12", "A14", "A15", "A20"}
+"""Causes with steps of their own, tested one by one."""
 TOLD = {"A13", "A16", "A21"}
 
 
-@pytest.mark.parametrize("cause", sorted(SCENES.keys() - {"A1", "A4a", "A4b"} - TOLD))
+def test_a2_fences_and_revives_only_one_host_that_is_shown_to_be_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = {**SCENES["A2"], "host_verdict": "dead", "dropped_recently": 1}
+    assert acts(scene) == ["power", "unfenced"]
+    monkeypatch.setitem(OUTPUTS, "power.observe", {"power": "on", "event_log": ""})
+    assert acts(scene) == ["power", "revive"]
+    assert acts({**scene, "host_verdict": "silent"}) == ["power", "unfenced"]
+    assert acts({**scene, "dropped_recently": 3}) == ["power", "unfenced"]
+
+
+def test_a12_is_drained_again_where_slurm_took_the_drain_away() -> None:
+    assert acts(SCENES["A12"]) == ["power", "keep-out", "console"]
+
+
+def test_a14_starts_a_dead_munge_and_nothing_else() -> None:
+    assert acts(SCENES["A14"]) == ["unheard"]
+    assert acts({**SCENES["A14"], "munge_state": "failed"}) == ["munge", "understood"]
+
+
+def test_a15_wakes_nobody_for_a_node_that_sleeps() -> None:
+    assert acts(SCENES["A15"]) == ["told"]
+
+
+def test_a20_restarts_a_node_only_where_the_drain_is_ours() -> None:
+    assert acts(SCENES["A20"]) == ["plugin"]
+    assert acts({**SCENES["A20"], "holder": "us"}) == ["clear"]
+
+
+@pytest.mark.parametrize("cause", sorted(SCENES.keys() - {"A1", "A4a", "A4b"} - TOLD - HANDS))
 def test_every_other_cause_changes_nothing_and_asks_a_person(cause: str) -> None:
     assert acts(SCENES[cause]) == ["person"]
 
