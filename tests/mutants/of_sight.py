@@ -28,7 +28,14 @@ MUTANTS = (
     Mutant(
         promise="nothing is written on the strength of a look from before a start",
         file="actions/slurm/cli.py",
-        old="        self._same_start(controller)\n",
+        old="        seen = self._same_start(controller)\n",
+        new="        seen = controller\n",
+        test=f"{SLURM}/test_control.py",
+    ),
+    Mutant(
+        promise="a write is not read back from a controller that started after it",
+        file="actions/slurm/cli.py",
+        old="        self._same_since_write(name)\n",
         new="",
         test=f"{SLURM}/test_control.py",
     ),
