@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from actions.canary.of_site import open_canary, rules_of
-from actions.contract import (
-    NodeHands,
-    Pager,
-)
+from actions.hands import NodeHands, Pager
 from actions.node_readings import NodeReadings
 from actions.page.alertmanager import AlertmanagerPager
 from actions.page.backends import Backend, MaybeAccepted, NotAccepted

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from actions.cluster import Node, NodeBase
-from actions.contract import NodeHands
+from actions.hands import NodeHands
 from actions.host_verdict import Signs, Verdict, judge
 from actions.remote_values import Reach, Reachability
 from actions.vantage import Answer, References, Tried, Vantage

@@ -8,17 +8,8 @@ from datetime import timedelta
 
 from actions.canary.settings import Hands as CanaryVerbs
 from actions.canary.verbs import actions as canary_actions
-from actions.contract import (
-    Action,
-    ActionSpec,
-    Call,
-    ClusterHands,
-    Observation,
-    Outcome,
-    Page,
-    Pager,
-    PageReceipt,
-)
+from actions.contract import Action, ActionSpec, Call, Observation, Outcome
+from actions.hands import ClusterHands, Page, Pager, PageReceipt
 from actions.host_look import Eyes
 from actions.job.settings import Hands as JobVerbs
 from actions.job.settings import JobSettings

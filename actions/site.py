@@ -9,14 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from actions.canary.settings import CanaryRules
-from actions.contract import (
-    CanaryHands,
-    ClusterHands,
-    JobHands,
-    NodeChanges,
-    NodeHands,
-    ReasonHistory,
-)
+from actions.hands import CanaryHands, ClusterHands, JobHands, NodeChanges, NodeHands, ReasonHistory
 from actions.node_readings import NodeReadings
 from actions.power.unpowered import NoPower
 from actions.power_hands import PowerHands

@@ -9,7 +9,8 @@ import threading
 from collections.abc import Mapping
 
 from actions.cluster import Overview, Snapshot
-from actions.contract import ClusterHands, Refusal, Unreadable
+from actions.contract import Refusal, Unreadable
+from actions.hands import ClusterHands
 from config.ids import ClusterName
 from config.node_names import NodeName, NodeNameError, NodeSet, expand, expand_unchecked
 from config.permissions import Target

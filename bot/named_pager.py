@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from actions.contract import Page, Pager, PageReceipt
+from actions.hands import Page, Pager, PageReceipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

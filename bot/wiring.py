@@ -11,7 +11,7 @@ from datetime import timedelta
 from threading import Thread
 
 from actions.catalogue import ClusterSite, Ground, SiteRules, open_clusters, registry
-from actions.contract import Page, Pager
+from actions.hands import Page, Pager
 from audit_log.anchoring import Anchoring
 from audit_log.anchors import Anchor, AnchorSink, FileSink, refuse_ahead
 from audit_log.errors import StoreFailed

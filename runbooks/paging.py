@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.contract import Page, Pager, PageReceipt
+from actions.hands import Page, Pager, PageReceipt
 from audit_log.ledger import Ledger, Urgency
 from audit_log.records import Event, EventKind
 from config.actors import ENGINE

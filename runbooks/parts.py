@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from actions.contract import Action, ActionSpec, ClusterHands
+from actions.contract import Action, ActionSpec
+from actions.hands import ClusterHands
 from audit_log.artefacts import ArtefactStore
 from audit_log.ledger import Ledger
 from config.clock import Clock

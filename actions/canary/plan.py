@@ -9,8 +9,6 @@ from actions.canary.settings import NODE, CanaryRules, Hands
 from actions.contract import (
     ActionSpec,
     Call,
-    CanaryHands,
-    CanaryWord,
     Done,
     Failed,
     FailureKind,
@@ -23,6 +21,7 @@ from actions.contract import (
     Unreadable,
     ValueType,
 )
+from actions.hands import CanaryHands, CanaryWord
 from actions.ownership import reservation_name
 from config.durations import format_duration
 from config.json_values import JsonMap

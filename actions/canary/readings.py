@@ -2,7 +2,8 @@
 
 from actions.canary.settings import CanaryRules, Hands
 from actions.cluster import Node, Reservation
-from actions.contract import Call, CanaryHands, Refusal, UnknownNode
+from actions.contract import Call, Refusal, UnknownNode
+from actions.hands import CanaryHands
 from actions.ownership import RESERVATION_KIND
 from config.node_names import NodeName
 

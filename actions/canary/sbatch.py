@@ -14,7 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
-from actions.contract import Canary, CanaryWord, Rejected, Unreadable, WriteUnknown
+from actions.contract import Rejected, Unreadable, WriteUnknown
+from actions.hands import Canary, CanaryWord
 from actions.shell import Command, CommandFinished
 from config.node_names import NodeName
 
@@ -63,7 +64,7 @@ class CanarySettings:
 
 @dataclass(frozen=True, slots=True)
 class SbatchCanary:
-    """`actions.contract.CanaryHands` over sbatch, squeue and scancel."""
+    """`actions.hands.CanaryHands` over sbatch, squeue and scancel."""
 
     settings: CanarySettings
     runner: Runs

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import CanaryHands, ClusterHands, Field, JobHands, ValueType
+from actions.contract import Field, ValueType
+from actions.hands import CanaryHands, ClusterHands, JobHands
 from config.ids import ClusterName
 
 NODE = Field(type=ValueType.NODE, help="node that is tried")

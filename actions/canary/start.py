@@ -13,7 +13,6 @@ from actions.canary.settings import NODE, RESERVATION, Hands
 from actions.contract import (
     ActionSpec,
     Call,
-    CanaryWord,
     Done,
     Failed,
     FailureKind,
@@ -28,6 +27,7 @@ from actions.contract import (
     ValueType,
     WriteUnknown,
 )
+from actions.hands import CanaryWord
 from config.permissions import Permission
 
 _START = ActionSpec(

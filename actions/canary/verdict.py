@@ -12,8 +12,6 @@ from actions.canary.settings import NODE, RESERVATION, CanaryRules, Hands
 from actions.contract import (
     ActionSpec,
     Call,
-    Canary,
-    CanaryWord,
     Done,
     Failed,
     FailureKind,
@@ -27,6 +25,7 @@ from actions.contract import (
     ValueType,
     Wait,
 )
+from actions.hands import Canary, CanaryWord
 from config.durations import format_duration
 from config.permissions import Permission
 

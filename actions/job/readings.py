@@ -4,15 +4,8 @@ Used by every verb of this area. Changes nothing.
 """
 
 from actions.cluster import Job, Node, Snapshot
-from actions.contract import (
-    Call,
-    ClusterHands,
-    JobHands,
-    Refusal,
-    UnknownJob,
-    UnknownNode,
-    Unreadable,
-)
+from actions.contract import Call, Refusal, UnknownJob, UnknownNode, Unreadable
+from actions.hands import ClusterHands, JobHands
 from actions.job.settings import Hands
 from actions.power_hands import PowerState
 from actions.settling import just_started, settles_at

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import ClusterHands, Field, JobHands, ValueType
+from actions.contract import Field, ValueType
+from actions.hands import ClusterHands, JobHands
 from actions.node_readings import NodeReadings
 from actions.power_hands import PowerHands
 from actions.spares import NO_SPARES, SpareRules

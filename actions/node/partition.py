@@ -16,7 +16,6 @@ from actions.contract import (
     Failed,
     FailureKind,
     Field,
-    NodeChanges,
     Observation,
     Outcome,
     Refusal,
@@ -28,6 +27,7 @@ from actions.contract import (
     ValueType,
     WriteUnknown,
 )
+from actions.hands import NodeChanges
 from actions.node import readings
 from actions.node.settings import NODE, Hands
 from config.node_names import NodeName, fold

@@ -6,7 +6,8 @@ Used by every verb of this area. Changes nothing; a part that may be missing is 
 from dataclasses import dataclass
 
 from actions.cluster import Job, Node, Overview, Snapshot
-from actions.contract import Call, ClusterHands, Refusal, UnknownNode, Unreadable
+from actions.contract import Call, Refusal, UnknownNode, Unreadable
+from actions.hands import ClusterHands
 from actions.node.settings import Hands
 from actions.ownership import RESERVATION_KIND, UNKNOWN_BOOT, Scene
 from actions.remote_values import HostFacts

@@ -8,15 +8,8 @@ only the last Reason, so this asks the accounting's history, where the site has 
 import shlex
 
 from actions.cluster import Node
-from actions.contract import (
-    Call,
-    Failed,
-    FailureKind,
-    Field,
-    Unreadable,
-    ValueType,
-    WrittenReason,
-)
+from actions.contract import Call, Failed, FailureKind, Field, Unreadable, ValueType
+from actions.hands import WrittenReason
 from actions.node.fitting import first
 from actions.node.settings import Hands
 from actions.reasons import ReasonKind, classify

@@ -4,15 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import (
-    ClusterHands,
-    Field,
-    JobHands,
-    NodeChanges,
-    NodeHands,
-    ReasonHistory,
-    ValueType,
-)
+from actions.contract import Field, ValueType
+from actions.hands import ClusterHands, JobHands, NodeChanges, NodeHands, ReasonHistory
 from actions.spares import NO_SPARES, SpareRules
 from actions.vantage import Vantage
 from config.ids import ClusterName

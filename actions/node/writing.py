@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from actions.cluster import Node, Snapshot
 from actions.contract import (
     Call,
-    ClusterHands,
     Failed,
     FailureKind,
-    NodeChanges,
     Refusal,
     Rejected,
     Unknown,
@@ -21,6 +19,7 @@ from actions.contract import (
     Unreadable,
     WriteUnknown,
 )
+from actions.hands import ClusterHands, NodeChanges
 from actions.node import readings
 from actions.node.settings import Hands
 from actions.ownership import UNKNOWN_BOOT, Holding, holding

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.contract import Page
+from actions.hands import Page
 from actions.page import messages
 from actions.page.backends import Accepted, MaybeAccepted, Secrets
 from actions.page.post import Answer, Endpoint, post

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from actions.contract import Page
+from actions.hands import Page
 from config.secrets import SecretRef
 
 

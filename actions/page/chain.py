@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import assert_never
 
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.page.backends import Accepted, Backend, MaybeAccepted, NotAccepted
 from actions.page.messages import LONGEST_VALUE, plain
 from config.clock import Clock

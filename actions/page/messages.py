@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from actions.contract import Page
+from actions.hands import Page
 from config.json_values import Json
 
 LASTS = timedelta(hours=24)

@@ -18,13 +18,11 @@ from actions.contract import (
     Field,
     Observation,
     Outcome,
-    Page,
-    Pager,
-    PageReceipt,
     Standing,
     Unknown,
     ValueType,
 )
+from actions.hands import Page, Pager, PageReceipt
 from actions.page.messages import LONGEST_SUMMARY, LONGEST_VALUE, plain
 from config.json_values import Json
 from config.permissions import Permission

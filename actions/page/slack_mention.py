@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from actions.contract import Page
+from actions.hands import Page
 from actions.page import messages
 from actions.page.backends import Accepted
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.contract import Page
+from actions.hands import Page
 from actions.page import messages
 from actions.page.backends import Accepted, Secrets
 from actions.page.post import Endpoint, post

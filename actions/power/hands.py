@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from actions.contract import ClusterHands, NodeChanges
+from actions.hands import ClusterHands, NodeChanges
 from actions.host_look import Eyes
 from actions.power_hands import PowerHands
 from config.ids import ClusterName

@@ -10,7 +10,6 @@ from actions.contract import (
     Call,
     Failed,
     FailureKind,
-    JobHands,
     Refusal,
     Rejected,
     Unknown,
@@ -18,6 +17,7 @@ from actions.contract import (
     Unreadable,
     WriteUnknown,
 )
+from actions.hands import JobHands
 from actions.reservation.contents import Ground
 from actions.reservation.settings import Hands
 from actions.settling import just_started, settles_at

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.contract import ClusterHands, Field, JobHands, ValueType
+from actions.contract import Field, ValueType
+from actions.hands import ClusterHands, JobHands
 from config.ids import ClusterName
 from config.node_names import NodeName
 

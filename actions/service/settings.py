@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from actions.contract import ClusterHands, NodeHands
+from actions.hands import ClusterHands, NodeHands
 from config.ids import ClusterName
 from config.node_names import NodeName
 

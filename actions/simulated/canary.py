@@ -5,7 +5,8 @@ Constructed by `actions.catalogue`, as `client` is `ClusterHands` and `NodeHands
 
 from dataclasses import dataclass
 
-from actions.contract import Canary, Unreadable, WriteUnknown
+from actions.contract import Unreadable, WriteUnknown
+from actions.hands import Canary
 from actions.simulated import stage, wire
 from actions.simulated.client import Line, LostCall
 from actions.simulated.wire import Sort

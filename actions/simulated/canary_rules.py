@@ -5,7 +5,8 @@ Called by `write_rules` and `world`. It passes where the node is as it should be
 
 from typing import NamedTuple
 
-from actions.contract import Canary, CanaryWord, Rejected
+from actions.contract import Rejected
+from actions.hands import Canary, CanaryWord
 from actions.simulated import queue_rules
 from actions.simulated.state import JobRecord, NodeRecord, State
 from config.ids import JobId

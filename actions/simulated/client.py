@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from actions.cluster import Job, JobChange, Node, Partition, Reservation, ReservationWish, Snapshot
-from actions.contract import Refusal, Unreadable, WriteUnknown, WrittenReason
+from actions.contract import Refusal, Unreadable, WriteUnknown
+from actions.hands import WrittenReason
 from actions.node_readings import FileTail, Folder, PortTried, StackedThread
 from actions.remote_values import (
     BootId,

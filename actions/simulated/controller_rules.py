@@ -6,7 +6,8 @@ overwrites the Reason, an own verdict of slurmctld keeps an older one.
 
 from datetime import datetime
 
-from actions.contract import Rejected, WrittenReason
+from actions.contract import Rejected
+from actions.hands import WrittenReason
 from actions.simulated import queue_rules, saving, training_rules
 from actions.simulated.machines import Host
 from actions.simulated.state import ISSUED, REQUESTED, Due, DueKind, NodeRecord, State

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from actions.cluster import Job, Node, Reservation, Snapshot
-from actions.contract import Canary, WrittenReason
+from actions.hands import Canary, WrittenReason
 from actions.node_readings import FileTail, Folder, PortTried, StackedThread
 from actions.power_hands import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from actions.contract import WrittenReason
+from actions.hands import WrittenReason
 from actions.simulated.machines import Host
 from actions.simulated.training import Training
 from config.ids import ClusterName, JobId

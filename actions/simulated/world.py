@@ -12,16 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from actions.cluster import Job, Node, Reservation, Snapshot
-from actions.contract import (
-    Canary,
-    Refusal,
-    Rejected,
-    UnknownJob,
-    UnknownNode,
-    Unreadable,
-    WriteUnknown,
-    WrittenReason,
-)
+from actions.contract import Refusal, Rejected, UnknownJob, UnknownNode, Unreadable, WriteUnknown
+from actions.hands import Canary, WrittenReason
 from actions.power_hands import PowerReading
 from actions.remote_values import (
     BootId,

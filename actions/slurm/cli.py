@@ -44,7 +44,7 @@ _LIMITED = re.compile(r"rate limit|too many requests|try again later", re.IGNORE
 
 
 class SlurmCli(Changes):
-    """`actions.contract.ClusterHands`, `NodeChanges` and `JobHands` over scontrol and squeue."""
+    """`actions.hands.ClusterHands`, `NodeChanges` and `JobHands` over scontrol and squeue."""
 
     def __init__(
         self,

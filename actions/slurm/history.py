@@ -16,7 +16,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from actions.contract import Unreadable, WrittenReason
+from actions.contract import Unreadable
+from actions.hands import WrittenReason
 from actions.shell import Command
 from actions.slurm.fields import UnknownForm
 from actions.slurm.fields import moment as time_in

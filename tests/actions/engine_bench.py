@@ -14,7 +14,7 @@ from typing import Any
 
 from actions.canary.settings import CanaryRules
 from actions.catalogue import ClusterSite, SiteRules, registry
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.simulated.canary import SimulatedCanary
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from actions.simulated.plugs import Plugs

@@ -13,14 +13,8 @@ from actions.cluster import (
     Reservation,
     Snapshot,
 )
-from actions.contract import (
-    Call,
-    Mark,
-    Refusal,
-    UnknownNode,
-    Unreadable,
-    WrittenReason,
-)
+from actions.contract import Call, Mark, Refusal, UnknownNode, Unreadable
+from actions.hands import WrittenReason
 from actions.remote_values import (
     BootId,
     CommandResult,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from actions.catalogue import ClusterSite, SiteRules, registry
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.simulated.client import Line, SimulatedCluster, SimulatedNodes
 from audit_log.ledger import Ledger, Transaction
 from audit_log.records import Event, EventKind

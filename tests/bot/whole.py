@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from actions.catalogue import Ground
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.shell import Runner
 from actions.simulated.scenes import demo
 from actions.simulated.server import SimulationServer

@@ -22,7 +22,7 @@ from actions.cluster import (
     ReservationWish,
     Snapshot,
 )
-from actions.contract import Canary, NodeHands
+from actions.hands import Canary, NodeHands
 from actions.power_hands import PowerReading
 from actions.remote_values import BootId, CommandResult, HostFacts, Reachability, Service
 from actions.simulated.canary import SimulatedCanary

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actions.catalogue import SiteRules, registry
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.simulated.client import Line
 from actions.simulated.plugs import Plugs
 from audit_log.ledger import Ledger

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from actions.canary.sbatch import CanarySettings, SbatchCanary
-from actions.contract import CanaryHands, CanaryWord, Rejected, Unreadable, WriteUnknown
+from actions.contract import Rejected, Unreadable, WriteUnknown
+from actions.hands import CanaryHands, CanaryWord
 from actions.shell import Command, CommandFinished
 from tests.actions.fakes import NODE
 

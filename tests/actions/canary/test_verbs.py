@@ -12,8 +12,6 @@ from actions.cluster import Reservation, Snapshot
 from actions.contract import (
     Action,
     Call,
-    Canary,
-    CanaryWord,
     Done,
     Failed,
     FailureKind,
@@ -25,6 +23,7 @@ from actions.contract import (
     Wait,
     WriteUnknown,
 )
+from actions.hands import Canary, CanaryWord
 from config.node_names import NodeName
 from tests.actions.fakes import (
     CLUSTER,

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from actions.catalogue import ClusterSite, SiteRules, registry
-from actions.contract import ActionSpec, Page, PageReceipt
+from actions.contract import ActionSpec
+from actions.hands import Page, PageReceipt
 from audit_log.ledger import Ledger
 from config.actors import Actor, ActorKind, Door
 from config.clock import Clock

@@ -16,8 +16,8 @@ from actions.contract import (
     Unknown,
     Unreadable,
     WriteUnknown,
-    WrittenReason,
 )
+from actions.hands import WrittenReason
 from actions.node.drain import Drain
 from config.ids import ClusterName, InstanceId, RunId
 from config.node_names import NodeName

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actions.contract import Page
+from actions.hands import Page
 from actions.page.backends import Accepted, MaybeAccepted, NotAccepted
 from config.clock import Instant
 from config.secret_store import SecretStore

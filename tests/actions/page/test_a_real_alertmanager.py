@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.page.alertmanager import AlertmanagerPager
 from actions.page.chain import PagerChain
 from actions.page.post import Endpoint

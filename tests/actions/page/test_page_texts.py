@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actions.contract import Page
+from actions.hands import Page
 from actions.page import messages
 from tests.actions.page.receivers import NOW, PAGE
 

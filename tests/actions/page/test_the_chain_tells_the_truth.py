@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from actions.contract import Page
+from actions.hands import Page
 from actions.page.backends import Accepted, MaybeAccepted, NotAccepted
 from actions.page.chain import MOST_STUCK, PagerChain
 from actions.page.slack_mention import SlackMention

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.contract import PageReceipt
+from actions.hands import PageReceipt
 from actions.page.alertmanager import AlertmanagerPager
 from actions.page.backends import MaybeAccepted
 from actions.page.chain import PagerChain

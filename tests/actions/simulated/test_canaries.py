@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from actions.cluster import ReservationWish
-from actions.contract import CanaryWord, Rejected
+from actions.contract import Rejected
+from actions.hands import CanaryWord
 from actions.simulated.canary import SimulatedCanary
 from config.node_names import NodeName
 from tests.actions.simulated.small import N7, SECOND, Served

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from actions.contract import Unreadable, WrittenReason
+from actions.contract import Unreadable
+from actions.hands import WrittenReason
 from actions.slurm.history import AccountingHistory
 from actions.slurm.tools import SlurmSettings
 from config.ids import ClusterName

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from bot.named_pager import NamedPager
 
 

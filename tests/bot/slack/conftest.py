@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actions.catalogue import Ground
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from actions.shell import Runner
 from actions.simulated.plugs import Plugs
 from actions.simulated.scenes import demo

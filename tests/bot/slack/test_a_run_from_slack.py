@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from actions.simulated.world import FaultKind
+from actions.simulated.writes import FaultKind
 from audit_log.records import EventKind
 from bot.slack.keeper import Pace
 from bot.standin.records import BOT_USER

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from runbooks.cards import Cards
 from runbooks.machine import RunState
 from runbooks.paging import Paging

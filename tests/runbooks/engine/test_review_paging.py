@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from runbooks.journal import Journal
 from runbooks.machine import Move
 from runbooks.paging import Paging

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from actions.contract import Page, PageReceipt
+from actions.hands import Page, PageReceipt
 from audit_log.rebuild import rebuild
 from audit_log.records import Event, EventKind
 from config.actors import ENGINE, Door
