@@ -100,8 +100,9 @@ def agreed(bot: ServedBot, run: str) -> str:
 def test_no_second_has_two_writers_after_the_first_act_of_the_bot(
     testbed: SlurmTestbed, rack: BmcRack, bot: ServedBot
 ) -> None:
-    job = testbed.train_coupled(["gpu-01", SICK], "--comment=nw:restartable")
+    job = testbed.queue_coupled("--nodes=2", "--comment=nw:restartable")  # by name, it never could
     testbed.wait_for_iteration(job, 20)
+    assert SICK in {entry.host for entry in job.entries()}
     testbed.cut_link(SICK)
     testbed.wait_for(lambda: "DOWN" in testbed.node_states(SICK), f"{SICK} is given up")
     began = time.time()
