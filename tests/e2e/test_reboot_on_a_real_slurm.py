@@ -13,7 +13,7 @@ from tests.e2e.twins import rows, settle
 from tests.patience import DEADLINE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slurm]
-NODE = "gpu-10"
+NODE = "gpu-08"
 SHOW = """
 echo "$(id -un) on $(hostname) in $SLURM_JOB_RESERVATION"; test ! -e {marker}
 """
