@@ -68,7 +68,8 @@ def test_a_run_of_another_cluster_can_be_stopped_anywhere_and_let_go_on_at_its_o
 ) -> None:
     two.at_the_shell("adm", "halt x")
     assert "run-1 started" in answer(slack, "#lab", "drain lab-01 x")
-    card = slack.channel("#lab").expect("halted: ")
+    slack.channel("#lab").expect("halted: ")
+    (card,) = [message for message in slack.channel("#lab").messages() if message.buttons]
     assert "run-1 is paused" in answer(slack, "#ops", "pause run-1")
     two.until(lambda: two.state("run-1") == "paused")
     told = answer(slack, "#ops", "resume run-1")
