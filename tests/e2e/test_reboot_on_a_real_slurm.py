@@ -101,13 +101,17 @@ def test_the_drain_stands_over_the_restart_and_the_canary_lets_the_node_back(
     assert f"in nw-{run}-canary_" in output.read_text()
 
 
+def _drained(bot: ServedBot) -> bool:
+    return settle(bot, bot.json("drain", NODE, "fans", "--no-wait").run) == "succeeded"
+
+
 def test_a_canary_that_fails_leaves_the_node_drained_and_a_person_is_asked(
     bot: ServedBot, settled: SlurmTestbed, marker: Path
 ) -> None:
     marker.touch()
     try:
-        drained = bot.json("drain", NODE, "fans", "--no-wait").run
-        assert settle(bot, drained) == "succeeded"
+        # The reservation of the run before stands in the shared snapshot for up to 15 s.
+        settled.wait_for(lambda: _drained(bot), f"{NODE} is drained")
         run, _ = watched(bot, "return", NODE)
         assert "DRAIN" in settled.node_states(NODE)
         assert settled.node(NODE)["Reason"].startswith("nw canary failed [")

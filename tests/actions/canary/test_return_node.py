@@ -119,3 +119,9 @@ def test_without_a_canary_the_gate_alone_decides_and_it_is_said(tmp_path: Path) 
         assert run.state is RunState.SUCCEEDED, run.why
         assert verbs(bench) == ["resume"]
         assert "no canary configured" in str(bench.output(run.id, "canary")["why"])
+
+
+def test_a_node_that_is_in_service_is_left_as_it_is(bench: Bench) -> None:
+    bench.settle(bench.ask("return-node", node=N5))
+    assert bench.written() == []
+    assert not bench.cluster.fresh_node(N5).draining

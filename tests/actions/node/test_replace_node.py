@@ -204,3 +204,14 @@ def test_nothing_that_fits_is_told_with_the_differences(tmp_path: Path) -> None:
         assert "nothing can take the place" in run.why
         assert "GRES" in str(bench.output(run.id, "spare")["refused"])
         assert verbs(bench) == []
+
+
+def test_a_dead_host_gets_power_once_and_is_waited_for_by_the_boot_that_slurmctld_knew(
+    full: Bench,
+) -> None:
+    kill(full, N1)
+    run = agreed(full, full.ask("revive-node", node=N1, reason="dead"))
+    assert [verb for verb in verbs(full) if verb.startswith("power")] == ["power_off", "power_on"]
+    assert run.state is RunState.NEEDS_PERSON
+    assert "its host is silent" in run.why
+    assert full.cluster.fresh_node(N1).draining
