@@ -136,7 +136,13 @@ def _windows(scene: Scene) -> Iterator[str]:
     ground = frozenset(scene.ground)
     ends = scene.now + _BACK + (scene.job.time_limit or 365 * _DAY)
     for found in scene.foreign:
-        if found.name == scene.job.reservation or not ground & frozenset(found.nodes):
+        if not ground & frozenset(found.nodes):
+            continue
+        if found.name == scene.job.reservation:
+            yield (
+                f"job {scene.job.id} runs in reservation {found.name}, which holds its nodes: the bot "
+                "makes none of its own over it"
+            )
             continue
         if found.ends_at is not None and found.ends_at <= scene.now:
             continue

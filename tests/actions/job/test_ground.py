@@ -179,11 +179,13 @@ def test_a_window_of_somebody_else_on_the_ground_blocks_it() -> None:
     assert against(cluster(reservations=(after, past, elsewhere))) == ""
 
 
-def test_the_jobs_own_reservation_and_ours_are_no_obstacle() -> None:
+def test_a_reservation_of_this_run_is_no_obstacle_and_that_of_the_job_is_one() -> None:
     team = _window(name="team")
     job = training(reservation="team")
     ours = held(nodes=GROUND[:2])
-    assert against(cluster(jobs=(job,), reservations=(team, ours))) == ""
+    assert against(cluster(jobs=(training(),), reservations=(ours,))) == ""
+    told = against(cluster(jobs=(job,), reservations=(team, ours)))
+    assert "runs in reservation team, which holds its nodes" in told
 
 
 @pytest.mark.parametrize(
