@@ -180,10 +180,14 @@ def test_a_list_with_an_unknown_node_applies_in_part_but_not_through_us(
 
 
 def test_a_reboot_through_us_keeps_the_drain(slurm_testbed: SlurmTestbed, client: SlurmCli) -> None:
-    before = slurm_testbed.boot_id(LAST)
+    before, booted = slurm_testbed.boot_id(LAST), slurm_testbed.node(LAST)["BootTime"]
     client.drain(LAST, REASON)
     client.reboot(LAST)
     slurm_testbed.wait_for(lambda: slurm_testbed.boot_id(LAST) != before, "a new boot id")
+    # Resumed before it has heard of the new boot, slurmctld calls that one unexpected.
+    slurm_testbed.wait_for(
+        lambda: slurm_testbed.node(LAST)["BootTime"] != booted, "slurmctld to hear of the new boot"
+    )
     slurm_testbed.wait_for_states(LAST, "IDLE", "DRAIN")
     assert client.fresh_node(LAST).reason.startswith(REASON)
     client.resume(LAST)
