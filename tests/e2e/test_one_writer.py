@@ -160,4 +160,5 @@ def test_a_living_host_a_changed_key_and_a_bot_without_uplink_lose_no_power_and_
 
 
 def _calm(bot: ServedBot, run: str) -> bool:
-    return rests(bot, run) or "cut off" in bot.ask("status", run).text
+    """At rest, or waiting until the bot reaches anything again."""
+    return rests(bot, run) or state(bot, run) == "waiting"
