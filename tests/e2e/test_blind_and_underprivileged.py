@@ -49,6 +49,9 @@ def job(odd: SlurmTestbed) -> Iterator[TrainingJob]:
     found = odd.train([NODE])
     yield found
     odd.cancel(found.id)
+    if "DRAIN" in odd.node_states(NODE):  # a restart that waits for the job has drained it already
+        odd.admin_resume(NODE)
+        odd.wait_for_states(NODE, "IDLE")
 
 
 def asked(bot: ServedBot, *words: str) -> str:
