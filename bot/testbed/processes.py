@@ -69,6 +69,8 @@ def end(note_file: Path) -> None:
         _reap(pid)
         time.sleep(_POLL_SECONDS)
     while note.get("interface") in (name for _, name in socket.if_nameindex()):
+        if time.monotonic() > deadline:
+            raise TestbedError(f"interface {note['interface']} of {note_file.parent} does not go")
         time.sleep(_POLL_SECONDS)  # the kernel clears a network away shortly after its last process
     note_file.unlink()
 

@@ -1,5 +1,6 @@
 """What a stopped testbed leaves: nothing, whoever stops it."""
 
+import json
 import os
 import socket
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testbed import SlurmTestbed, TestbedError
+from bot.testbed import SlurmTestbed, TestbedError, layout
 from bot.testbed.commands import wait_for
 from tests.testbed.fixture import fresh_folder
 
@@ -58,8 +59,12 @@ def _disks_of(folder: Path) -> list[str]:
     return [image for image in images if image.startswith(str(folder))]
 
 
+def _interface_of(folder: Path) -> str:
+    """Its own one: other testbeds may come and go meanwhile."""
+    return str(json.loads(layout.process_file(folder).read_text("utf-8"))["interface"])
+
+
 def test_stopping_leaves_no_process_and_no_mount() -> None:
-    before = _interfaces()
     with fresh_folder() as folder:
         with SlurmTestbed(folder, nodes=3) as testbed:
             job = testbed.train_coupled(("gpu-01", "gpu-02"))
@@ -68,11 +73,13 @@ def test_stopping_leaves_no_process_and_no_mount() -> None:
                 testbed.wait_for(lambda: testbed.rank_state(job, "gpu-01") == "D", "a stuck writer")
             running = _processes_of(folder)
             disks = _disks_of(folder)
+            interface = _interface_of(folder)
+            assert interface in _interfaces()
 
         assert {"slurmctld", "slurmd", "sshd", "munged", "mariadbd", "slurmdbd"} <= set(running)
         assert _processes_of(folder) == []
         assert str(folder) not in Path("/proc/mounts").read_text()
-        assert _interfaces() <= before
+        assert interface not in _interfaces()
         assert len(disks) == (0 if testbed.missing_disks() else 1)
         testbed.wait_for(lambda: not _disks_of(folder), "the disk to be let go", 10)
 
@@ -84,12 +91,12 @@ def _start_and_die(folder: Path, thread: str) -> None:
 
 
 def test_a_testbed_ends_with_the_program_that_started_it() -> None:
-    before = _interfaces()
     with fresh_folder() as folder:
         _start_and_die(folder, "main thread")
+        interface = _interface_of(folder)
 
         wait_for(lambda: _processes_of(folder) == [], 20, "all processes to end")
-        wait_for(lambda: _interfaces() <= before, 20, "its network to go")
+        wait_for(lambda: interface not in _interfaces(), 20, "its network to go")
         SlurmTestbed.stop_folder(folder)
 
 
@@ -98,11 +105,12 @@ def test_a_testbed_that_outlived_its_starter_is_stopped_by_its_folder() -> None:
         _start_and_die(folder, "another thread")
         assert "slurmstepd" in " ".join(_processes_of(folder))
 
-        interfaces = _interfaces()
+        interface = _interface_of(folder)
+        assert interface in _interfaces()
         SlurmTestbed.stop_folder(folder)
 
         assert _processes_of(folder) == []
-        assert len(interfaces - _interfaces()) == 1
+        assert interface not in _interfaces()
         SlurmTestbed.stop_folder(folder)
 
 
